@@ -1,0 +1,119 @@
+"""Any table: the scores of one evaluated model, reduced to what its likelihood needs.
+
+Within a generation the likelihood depends on the data through the call counts and the cell
+means by judge alone. Generations of one scenario with the same counts form a *group*; their
+cell means enter by sum and cross-product. Scenarios with the same groups share every matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesjudge.cells import Cells
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """Sufficient statistics of one evaluated model.
+
+    Attributes
+    ----------
+    counts : float array, shape (patterns, K)
+        Calls by judge in a generation, one row a distinct pattern.
+    center : float
+        What was subtracted from every score (score).
+    group_scenario, group_pattern : int array, shape (groups,)
+        Scenario and pattern of each group, sorted by scenario, then pattern.
+    group_size : float array, shape (groups,)
+        Number of generations.
+    group_sum : float array, shape (groups, K)
+        Sum over generations of the cell means (score), zero where there is no call.
+    group_cross : float array, shape (groups, K, K)
+        Sum over generations of the outer products of the cell means (score²).
+    within : float array, shape (n, K)
+        Sum of squares of repeated calls around their cell means (score²).
+    scenario_kind : int array, shape (n,)
+        Which scenarios share all their group sizes and patterns.
+    kind_scenario : int array, shape (kinds,)
+        One scenario of each kind.
+    kind_size : float array, shape (kinds,)
+        Number of scenarios of each kind.
+    """
+
+    counts: FloatArray
+    center: float
+    group_scenario: IntArray
+    group_pattern: IntArray
+    group_size: FloatArray
+    group_sum: FloatArray
+    group_cross: FloatArray
+    within: FloatArray
+    scenario_kind: IntArray
+    kind_scenario: IntArray
+    kind_size: FloatArray
+
+    @property
+    def n_calls(self) -> float:
+        """Number of scores."""
+        return float((self.group_size * self.counts.sum(axis=1)[self.group_pattern]).sum())
+
+
+def patterns(cells: Cells) -> Patterns:
+    """Reduce the calls of one evaluated model to its sufficient statistics."""
+    K, n, generations = cells.n_judges, cells.n_scenarios, cells.n_generations
+    center = float(cells.score.mean())
+    score = cells.score - center
+    cell = cells.generation * K + cells.judge
+    per_cell = np.bincount(cell, minlength=generations * K).reshape(generations, K)
+    total = np.bincount(cell, score, minlength=generations * K).reshape(generations, K)
+    means = total / np.maximum(per_cell, 1)
+    spread = (score - means.ravel()[cell]) ** 2
+    within = np.bincount(cells.scenario * K + cells.judge, spread, minlength=n * K)
+
+    counts, pattern = np.unique(per_cell, axis=0, return_inverse=True)
+    group, member = np.unique(
+        cells.generation_scenario * len(counts) + pattern.ravel(), return_inverse=True
+    )
+    sums, cross = np.zeros((len(group), K)), np.zeros((len(group), K, K))
+    order = np.argsort(member, kind="stable")
+    starts = np.searchsorted(member[order], np.arange(len(group)))
+    np.add.reduceat(means[order], starts, out=sums)
+    ends = np.r_[starts[1:], generations]
+    for g, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        block = means[order[start:end]]
+        cross[g] = block.T @ block
+    scenario, size = group // len(counts), np.bincount(member).astype(float)
+    kind_scenario, kind, kind_size = _kinds(scenario, group % len(counts), size)
+    return Patterns(
+        counts=counts.astype(float),
+        center=center,
+        group_scenario=scenario,
+        group_pattern=group % len(counts),
+        group_size=size,
+        group_sum=sums,
+        group_cross=cross,
+        within=within.reshape(n, K),
+        scenario_kind=kind,
+        kind_scenario=kind_scenario,
+        kind_size=kind_size,
+    )
+
+
+def _kinds(
+    scenario: IntArray, pattern: IntArray, size: FloatArray
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Find the scenarios that have the same patterns, each equally often."""
+    starts = np.flatnonzero(np.r_[True, scenario[1:] != scenario[:-1]])
+    seen: dict[bytes, int] = {}
+    kind = np.zeros(len(starts), dtype=np.int64)
+    for i, (start, end) in enumerate(zip(starts, np.r_[starts[1:], len(scenario)], strict=True)):
+        key = pattern[start:end].tobytes() + b"|" + size[start:end].tobytes()
+        kind[i] = seen.setdefault(key, len(seen))
+    first = np.unique(kind, return_index=True)[1]
+    return first, kind, np.bincount(kind).astype(float)

@@ -1,0 +1,216 @@
+r"""Balanced tables: the analysis of variance, and the likelihood that needs nothing else.
+
+With n scenarios, m generations, K judges and r calls a cell, the scores of one evaluated model
+fall into orthogonal strata. Given the variances, the sum of squares of each is a multiple of a
+chi-squared variable, independent of the others:
+
+.. math:: SS_k / E_k \sim \chi^2_{\nu_k}, \qquad E_k = \sum_t c_{kt} \sigma_t^2,
+
+so the likelihood marginal over all effects is :math:`-\tfrac12 \sum_k [\nu_k \log E_k +
+SS_k/E_k]` up to a constant: the cost of one evaluation does not depend on the number of scores.
+The same table of sums of squares and expected mean squares serves the closed-form estimators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesjudge.cells import Balance, Cells
+from bayesjudge.terms import TERMS
+
+FloatArray = NDArray[np.float64]
+
+STRATA = (
+    "scenario",
+    "generation",
+    "scenario:judge",
+    "generation:judge",
+    "residual",
+    "judge",
+    "mean",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """The analysis of variance of one balanced table.
+
+    Attributes
+    ----------
+    balance : Balance
+        The sizes n, m, K, r.
+    df : dict
+        Degrees of freedom by stratum; strata without any are left out. "mean" has one.
+    ss : dict
+        Sums of squares by stratum (score²). Not for "mean", which needs a prior mean.
+    mean : float
+        The grand mean (score).
+    judge_means : float array, shape (K,)
+        Mean score by judge (score).
+    """
+
+    balance: Balance
+    df: Mapping[str, int]
+    ss: Mapping[str, float]
+    mean: float
+    judge_means: FloatArray
+
+    def mean_square(self, stratum: str) -> float:
+        """Return the mean square of a stratum (score²); NaN where it has no df."""
+        return self.ss[stratum] / self.df[stratum] if stratum in self.ss else float("nan")
+
+
+def expected_mean_squares(balance: Balance) -> dict[str, dict[str, float]]:
+    """Return the coefficients of the variances in each stratum's expected mean square.
+
+    Judge offsets and scenario:judge effects sum to zero over the panel, so neither enters the
+    strata of scenario means, and sigma_judge² enters the judge stratum alone.
+
+    Parameters
+    ----------
+    balance : Balance
+        The sizes of the table.
+
+    Returns
+    -------
+    dict of dict
+        ``[stratum][term]``; "mean" is both a stratum and the term of the mean's prior variance.
+    """
+    n, m, K, r = balance.scenarios, balance.generations, balance.judges, balance.repeats
+    call = {"residual": 1.0}
+    cell = call | {"generation:judge": float(r)}
+    generation = cell | {"generation": float(K * r)}
+    scenario = generation | {"scenario": float(m * K * r)}
+    interaction = cell | {"scenario:judge": float(m * r)}
+    return {
+        "scenario": scenario,
+        "generation": generation,
+        "scenario:judge": interaction,
+        "generation:judge": cell,
+        "residual": call,
+        "judge": interaction | {"judge": float(n * m * r)},
+        "mean": scenario | {"mean": float(n * m * K * r)},
+    }
+
+
+def strata(cells: Cells, balance: Balance) -> Strata:
+    """Decompose the sum of squares of a balanced table.
+
+    Parameters
+    ----------
+    cells : Cells
+        The calls of one evaluated model.
+    balance : Balance
+        Its sizes, from `bayesjudge.cells.balance`.
+    """
+    n, m, K, r = balance.scenarios, balance.generations, balance.judges, balance.repeats
+    grand = cells.score.mean()
+    # Differences from the grand mean first: a shift of all scores must not cost digits.
+    X = (cells.score - grand).reshape(n, m, K, r)
+    rest = X.mean()
+    X, grand = X - rest, grand + rest
+    cell, scenario, judge = X.mean(axis=3), X.mean(axis=(1, 2, 3)), X.mean(axis=(0, 1, 3))
+    generation, interaction = cell.mean(axis=2), cell.mean(axis=1)
+    free = {
+        "scenario": (n - 1, scenario, m * K * r),
+        "generation": (n * (m - 1), generation - scenario[:, None], K * r),
+        "scenario:judge": ((n - 1) * (K - 1), interaction - scenario[:, None] - judge, m * r),
+        "generation:judge": (
+            n * (m - 1) * (K - 1),
+            cell - generation[:, :, None] - interaction[:, None, :] + scenario[:, None, None],
+            r,
+        ),
+        "residual": (n * m * K * (r - 1), X - cell[..., None], 1),
+        "judge": (K - 1, judge, n * m * r),
+    }
+    return Strata(
+        balance=balance,
+        df={name: df for name, (df, _, _) in free.items() if df} | {"mean": 1},
+        ss={name: float(w * (d**2).sum()) for name, (df, d, w) in free.items() if df},
+        mean=float(grand),
+        judge_means=judge + grand,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class StrataArrays:
+    """The strata of several evaluated models as arrays, for the likelihood.
+
+    Attributes
+    ----------
+    df, ss : float array, shape (models, strata)
+        Degrees of freedom and sums of squares (score²), "mean" around its prior mean;
+        zero where a model has no such stratum.
+    offset : float array, shape (models, strata)
+        The part of the expected mean square that is known beforehand: the prior variance of
+        the mean (score²).
+    coefficients : float array, shape (models, strata, terms)
+        Coefficients of the variances, terms as in `bayesjudge.terms.TERMS`.
+    """
+
+    df: FloatArray
+    ss: FloatArray
+    offset: FloatArray
+    coefficients: FloatArray
+
+
+def strata_arrays(tables: list[Strata], prior_mean: float, prior_sd: float) -> StrataArrays:
+    """Stack the strata of several models, with the grand mean's prior worked in.
+
+    Parameters
+    ----------
+    tables : list of Strata
+        One for each evaluated model.
+    prior_mean, prior_sd : float
+        The Normal prior of the panel mean (score).
+    """
+    shape = (len(tables), len(STRATA))
+    df, ss, offset = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    coefficients = np.zeros((*shape, len(TERMS)))
+    for t, table in enumerate(tables):
+        expected = expected_mean_squares(table.balance)
+        for k, name in enumerate(STRATA):
+            if name not in table.df:
+                continue
+            df[t, k] = table.df[name]
+            ss[t, k] = table.ss.get(name, 0.0)
+            coefficients[t, k] = [expected[name].get(term, 0.0) for term in TERMS]
+            if name == "mean":
+                weight = expected[name]["mean"]
+                ss[t, k] = weight * (table.mean - prior_mean) ** 2
+                offset[t, k] = weight * prior_sd**2
+    return StrataArrays(df, ss, offset, coefficients)
+
+
+def log_marginal(
+    df: Any, ss: Any, offset: Any, coefficients: Any, variances: Any, xp: ModuleType | Any = np
+) -> Any:
+    r"""Log marginal likelihood of balanced tables, all effects, offsets and means integrated out.
+
+    :math:`-\tfrac12 \sum_k [\nu_k (\log 2\pi + \log E_k) + SS_k/E_k]`, one number a model.
+
+    Parameters
+    ----------
+    df, ss, offset : array, shape (models, strata)
+        As in `StrataArrays`.
+    coefficients : array, shape (models, strata, terms)
+        As in `StrataArrays`.
+    variances : array, shape (..., models, terms)
+        The variances (score²); for judge and scenario:judge those of the zero-sum Normal.
+    xp : module
+        numpy, or pytensor.tensor for a symbolic expression.
+
+    Returns
+    -------
+    array, shape (..., models)
+    """
+    expected = offset + (coefficients * variances[..., None, :]).sum(axis=-1)
+    # Strata without df must not take the log of an expectation that may be zero.
+    expected = xp.where(df > 0, expected, 1.0)
+    return -0.5 * (df * (np.log(2 * np.pi) + xp.log(expected)) + ss / expected).sum(axis=-1)

@@ -1,0 +1,306 @@
+"""The validated table of scores: one row per judge call, checked once, then read-only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from bayesjudge.columns import FACETS
+from bayesjudge.errors import ScoreError
+from bayesjudge.labels import natural_key, natural_order
+from bayesjudge.raw import from_dataframe
+from bayesjudge.where import filter_notes, rows_where
+from bayesjudge.wording import counted, did_you_mean, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bayesjudge.scale import Scale
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """The scores that are present, as read-only arrays of shape (scores,).
+
+    Sorted by model, scenario, generation, judge and score, so that nothing computed from them
+    depends on the order of rows in the input.
+
+    Attributes
+    ----------
+    model, scenario, generation, judge : int64 array
+        Positions in the table's ``models``, ``scenarios``, ``generations`` and ``judges``.
+    score : float64 array
+        In points of the scale, none missing.
+    """
+
+    model: IntArray
+    scenario: IntArray
+    generation: IntArray
+    judge: IntArray
+    score: FloatArray
+
+    def __post_init__(self) -> None:
+        for values in (self.model, self.scenario, self.generation, self.judge, self.score):
+            values.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreTable:
+    """Scores that were validated; made by `bayesjudge.read_scores` or `from_frame`.
+
+    Labels are in natural order (``"2"`` before ``"10"``) and are those with at least one score:
+    a judge whose calls all failed is in `frame` and `missing`, but not in `judges`.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        Columns ``model, scenario, generation, judge`` (str), ``score`` (float64, NaN where
+        missing) and any extra columns, in the order of the input. Not to be changed.
+    models, scenarios, judges : tuple of str
+        Labels.
+    generations : tuple of (model, scenario, generation)
+        Labels of the generations, which are nested in model and scenario.
+    scale : Scale
+        Lowest score, highest score, step between levels (None: continuous or unknown).
+    scale_declared : bool
+        Whether the user declared it; otherwise it is the observed range.
+    levels : tuple of float, optional
+        The allowed scores of a declared scale with levels.
+    repeats : str
+        What was asked about repeated calls: ``"refuse"``, ``"keep"`` or ``"mean"``.
+    source : str
+        The path, or ``"DataFrame"``.
+    notes : tuple of str
+        All that was assumed, filtered, averaged or set missing, in sentences.
+    calls : Calls
+        The scores that are present, as codes.
+    """
+
+    frame: pd.DataFrame
+    models: tuple[str, ...]
+    scenarios: tuple[str, ...]
+    judges: tuple[str, ...]
+    generations: tuple[tuple[str, str, str], ...]
+    scale: Scale
+    scale_declared: bool
+    levels: tuple[float, ...] | None
+    repeats: str
+    source: str
+    notes: tuple[str, ...]
+    calls: Calls
+
+    @classmethod
+    def from_frame(
+        cls, frame: pd.DataFrame, *, source: str = "DataFrame", **options: Any
+    ) -> ScoreTable:
+        """Validate a data frame.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            Long or wide; it is copied, never changed.
+        source : str
+            What to call it in messages.
+        **options
+            Those of `bayesjudge.read_scores`, but ``format``.
+
+        Returns
+        -------
+        ScoreTable
+
+        Raises
+        ------
+        ScoreError
+            If the table can't be read without guessing.
+        """
+        # Here and not above: reading ends in this class, so its module imports this one.
+        from bayesjudge.reading import Reading, build
+
+        return build(from_dataframe(frame, source), Reading(**options))
+
+    @property
+    def missing(self) -> pd.DataFrame:
+        """Missing scores of each judge on each model that it was called on.
+
+        Returns
+        -------
+        DataFrame
+            Index (judge, model); columns ``missing`` and ``calls`` (counts) and ``share``
+            (missing / calls, from 0 to 1).
+        """
+        absent = self.frame["score"].isna()
+        pairs = absent.groupby([self.frame["judge"], self.frame["model"]])
+        counts = pairs.agg(["sum", "size"]).set_axis(["missing", "calls"], axis=1).astype(np.int64)
+        counts["share"] = counts["missing"] / counts["calls"]
+        order = sorted(counts.index, key=lambda pair: [natural_key(label) for label in pair])
+        return counts.loc[order]
+
+    def panel_mean_bounds(self) -> pd.DataFrame:
+        """Panel mean of each model, with its bounds whatever the missing scores would have been.
+
+        Returns
+        -------
+        DataFrame
+            Index ``model``; columns ``mean`` (mean over judges of the mean of their scores
+            present), ``low`` and ``high`` (the same with every missing score at the lowest and
+            highest score of the scale), in points of the scale, and ``missing`` (count).
+            Calls that were never made are not counted as missing. A judge whose calls on a
+            model are all missing is in its bounds but not in its mean.
+        """
+        # Sorted, so that the order of rows can't change the last digit of a sum.
+        scores = self.frame.sort_values("score")
+        cells = scores.groupby(["model", "judge"])["score"].agg(["sum", "count", "size"])
+        absent = cells["size"] - cells["count"]
+        present_mean = cells["sum"] / cells["count"].where(cells["count"] > 0)
+        columns = {
+            "mean": present_mean,
+            "low": (cells["sum"] + absent * self.scale.low) / cells["size"],
+            "high": (cells["sum"] + absent * self.scale.high) / cells["size"],
+        }
+        bounds = pd.DataFrame(columns).groupby("model").mean()
+        bounds["missing"] = absent.groupby("model").sum()
+        return bounds.loc[list(self.models)]
+
+    def select(
+        self,
+        models: str | Iterable[str] | None = None,
+        scenarios: str | Iterable[str] | None = None,
+        judges: str | Iterable[str] | None = None,
+    ) -> ScoreTable:
+        """Keep only the calls with these labels; the scale stays.
+
+        Parameters
+        ----------
+        models, scenarios, judges : str or iterable of str, optional
+            Labels to keep; None keeps all.
+
+        Returns
+        -------
+        ScoreTable
+
+        Raises
+        ------
+        ScoreError
+            If a label is unknown, or no score is left.
+        """
+        keep = np.ones(len(self.frame), dtype=bool)
+        for facet, wanted in (("model", models), ("scenario", scenarios), ("judge", judges)):
+            if wanted is not None:
+                labels = [wanted] if isinstance(wanted, str) else list(wanted)
+                self._check_known(facet, labels)
+                keep &= self.frame[facet].isin(labels).to_numpy()
+        left_out = int((~keep).sum())
+        note = f"A selection of models, scenarios or judges left out {counted(left_out, 'row')}."
+        return self._restricted(keep, [note] if left_out else [])
+
+    def where(self, expression: str) -> ScoreTable:
+        """Keep only the rows for which an expression holds; the scale stays.
+
+        Parameters
+        ----------
+        expression : str
+            As for the option ``where`` of `bayesjudge.read_scores`.
+
+        Returns
+        -------
+        ScoreTable
+
+        Raises
+        ------
+        ScoreError
+            If the expression is not one of the allowed kind, or no score is left.
+        """
+        keep = rows_where(self.frame, expression, {})
+        return self._restricted(keep, filter_notes(expression, keep))
+
+    def __repr__(self) -> str:
+        kind = "declared" if self.scale_declared else "observed"
+        sizes = [
+            counted(len(self.models), "model"),
+            counted(len(self.scenarios), "scenario"),
+            counted(len(self.generations), "generation"),
+            counted(len(self.judges), "judge"),
+            counted(len(self.calls), "score"),
+            f"{len(self.frame) - len(self.calls):,} missing",
+        ]
+        return f"<ScoreTable {self.source}: {', '.join(sizes)}; scale {self.scale} ({kind})>"
+
+    def _check_known(self, facet: str, labels: list[str]) -> None:
+        known = {"model": self.models, "scenario": self.scenarios, "judge": self.judges}[facet]
+        unknown = [label for label in labels if label not in known]
+        if not unknown:
+            return
+        if self.frame[facet].isin(unknown[:1]).any():
+            raise ScoreError(f"All scores of the {facet} {unknown[0]!r} are missing.")
+        raise ScoreError(
+            f"There is no {facet} {unknown[0]!r} in the table."
+            f"{did_you_mean(str(unknown[0]), known)} It has {quoted(known, limit=10)}."
+        )
+
+    def _restricted(self, keep: npt.NDArray[np.bool_], notes: list[str]) -> ScoreTable:
+        frame = self.frame[keep].reset_index(drop=True)
+        if frame["score"].isna().all():
+            raise ScoreError("No score is left: no call has all of the labels or values asked for.")
+        labels = encode(frame)
+        return replace(self, frame=frame, notes=(*self.notes, *notes), **labels)
+
+
+def encode(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return the labels that have a score, in natural order, and the calls coded by them.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Our five columns, labels as str.
+
+    Returns
+    -------
+    dict
+        The fields ``models, scenarios, judges, generations, calls`` of a `ScoreTable`.
+    """
+    present = frame[frame["score"].notna()]
+    labels: dict[str, tuple[str, ...]] = {}
+    codes: dict[str, IntArray] = {}
+    for facet in FACETS:
+        labels[facet], codes[facet] = _coded(present[facet])
+    score = present["score"].to_numpy(dtype=np.float64)
+    keys = [codes[facet] for facet in FACETS]
+    order = np.lexsort((score, *reversed(keys)))
+    model, scenario, sample, judge = (key[order] for key in keys)
+
+    nested = np.stack([model, scenario, sample])
+    first = np.append(True, (nested[:, 1:] != nested[:, :-1]).any(axis=0))
+    names = [labels[facet] for facet in ("model", "scenario", "generation")]
+    generations = tuple(
+        (names[0][m], names[1][s], names[2][g]) for m, s, g in nested[:, first].T.tolist()
+    )
+    return {
+        "models": labels["model"],
+        "scenarios": labels["scenario"],
+        "judges": labels["judge"],
+        "generations": generations,
+        "calls": Calls(
+            model=model,
+            scenario=scenario,
+            generation=np.cumsum(first).astype(np.int64) - 1,
+            judge=judge,
+            score=score[order],
+        ),
+    }
+
+
+def _coded(values: pd.Series) -> tuple[tuple[str, ...], IntArray]:
+    codes, uniques = pd.factorize(values)
+    labels = natural_order(uniques.tolist())
+    place = {label: i for i, label in enumerate(labels)}
+    return labels, np.array([place[label] for label in uniques.tolist()], dtype=np.int64)[codes]
