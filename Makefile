@@ -36,4 +36,4 @@ pins: ## resolve requirements/*.txt again after a change to pyproject.toml; UPGR
 
 clean: ## remove what make made
 	rm -rf .venv .bootstrap demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find bayesjudge tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

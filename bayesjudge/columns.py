@@ -47,7 +47,8 @@ def resolve_columns(names: Iterable[str], columns: object) -> dict[str, str]:
             f'columns={{"model": "system"}} (--columns model=system), not {columns!r}.'
         )
     renamed: dict[str, str] = {}
-    for ours, theirs in columns.items():
+    for ours, named in columns.items():
+        theirs = str(named)  # names of a data frame's columns may be numbers; ours are text
         if ours not in COLUMNS:
             raise ScoreError(
                 f"columns= has the key {ours!r}; the keys are {quoted(COLUMNS)}, each with the "
@@ -56,7 +57,7 @@ def resolve_columns(names: Iterable[str], columns: object) -> dict[str, str]:
         if theirs not in names:
             raise ScoreError(
                 f"columns= gives {theirs!r} for {ours!r}, and the table has no such column."
-                f"{did_you_mean(str(theirs), names)} Its columns are {quoted(names)}."
+                f"{did_you_mean(theirs, names)} Its columns are {quoted(names)}."
             )
         if theirs in renamed:
             raise ScoreError(
@@ -146,14 +147,14 @@ def judge_columns(names: list[str], judges: object, renamed: dict[str, str]) -> 
                 f"must match a whole name. The columns are {quoted(names)}."
             )
         return found
-    listed_names = list(judges) if isinstance(judges, Iterable) else [judges]
+    listed_names = [str(name) for name in (judges if isinstance(judges, Iterable) else [judges])]
     if not listed_names:
         raise ScoreError(f"judges= is empty; name the judge columns, among {quoted(names)}.")
     for name in listed_names:
         if name not in names:
             raise ScoreError(
                 f"judges= names the column {name!r}, which the table does not have."
-                f"{did_you_mean(str(name), names)} Its columns are {quoted(names)}."
+                f"{did_you_mean(name, names)} Its columns are {quoted(names)}."
             )
         if name in renamed:
             raise ScoreError(
@@ -287,9 +288,10 @@ def _with_typed_extras(table: pd.DataFrame, keep: set[str]) -> pd.DataFrame:
     """Make numbers of extra text columns that hold only numbers, none with leading zeros."""
     typed = {}
     for name in [str(name) for name in table.columns if name not in keep]:
-        texts = pd.Series(table[name].unique())
-        present = [text for text in texts.str.strip() if text]
+        codes, uniques = pd.factorize(table[name])
+        texts = [text.strip() for text in uniques.tolist()]
+        present = [text for text in texts if text]
         if present and all(NUMBER.fullmatch(t) and not _LEADING_ZERO.match(t) for t in present):
-            stripped = table[name].str.strip()
-            typed[name] = pd.to_numeric(stripped.mask(stripped == ""))
+            numbers = pd.to_numeric(pd.Series([text or None for text in texts]))
+            typed[name] = numbers.to_numpy()[codes]
     return table.assign(**typed) if typed else table

@@ -25,6 +25,15 @@ from bayesjudge.terms import TERMS, carrier, parts
 FloatArray = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Slot:
+    """One standard deviation: of a term or sum, in one evaluated model, perhaps of one judge."""
+
+    name: str
+    model: int
+    judge: int | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """A model specification laid on a score table.
@@ -39,13 +48,11 @@ class Layout:
         The calls of each evaluated model.
     structures : tuple of Structure
         What the calls of each evaluated model can tell apart.
-    parameters : tuple of str
-        Names of the terms and sums that some evaluated model has, such as "scenario" or
-        "generation:judge+residual"; each has a standard deviation for each model.
-    applies : bool array, shape (models, parameters)
-        Which evaluated model has which.
+    slots : tuple of Slot
+        The standard deviations to be estimated, in a fixed order: one for each term or sum of
+        each evaluated model, or one a judge.
     priors : dict of Prior
-        By parameter, on its standard deviation (score).
+        By name of the term or sum, on its standard deviation (score).
     mean_prior : Prior
         Normal prior of the panel mean (score).
     patterns : tuple of Patterns
@@ -60,29 +67,44 @@ class Layout:
     judges: tuple[str, ...]
     cells: tuple[Cells, ...]
     structures: tuple[Structure, ...]
-    parameters: tuple[str, ...]
-    applies: NDArray[np.bool_]
+    slots: tuple[Slot, ...]
     priors: Mapping[str, Prior]
     mean_prior: Prior
     patterns: tuple[Patterns, ...]
     strata: tuple[Strata | None, ...]
 
     @property
-    def residual(self) -> str:
-        """Name of the parameter that carries the residual."""
-        return next(name for name in self.parameters if "residual" in parts(name))
+    def names(self) -> tuple[str, ...]:
+        """Names of the terms and sums that some evaluated model has, in order."""
+        found = {slot.name for slot in self.slots}
+        return tuple(sorted(found, key=lambda name: [TERMS.index(t) for t in parts(name)]))
 
     @property
     def by_judge(self) -> bool:
         """Whether the residual has one standard deviation for each judge."""
         return self.spec.residual == "judge"
 
-    def judged(self) -> NDArray[np.bool_]:
-        """Which judge scored which evaluated model, shape (models, judges)."""
-        mask = np.zeros((len(self.models), len(self.judges)), dtype=bool)
-        for cells in self.cells:
-            mask[cells.model, cells.judge_ids] = True
-        return mask
+    def roles(self) -> FloatArray:
+        """Return where each slot's variance stands in the likelihood.
+
+        Returns
+        -------
+        float array, shape (models, 5 + judges, slots)
+            Zeros and ones: the terms of `bayesjudge.terms.TERMS`, with the residual of each
+            judge of the table. A sum takes the place of its carrier
+            (`bayesjudge.terms.carrier`); the other terms of the sum are zero.
+        """
+        fixed = len(TERMS) - 1
+        matrix = np.zeros((len(self.models), fixed + len(self.judges), len(self.slots)))
+        for k, slot in enumerate(self.slots):
+            term = TERMS.index(carrier(parts(slot.name)))
+            if term < fixed:
+                matrix[slot.model, term, k] = 1.0
+            elif slot.judge is None:
+                matrix[slot.model, fixed:, k] = 1.0
+            else:
+                matrix[slot.model, fixed + slot.judge, k] = 1.0
+        return matrix
 
 
 def lay_out(scores: ScoreTable, spec: Spec, prior_scale: float = 1.0) -> Layout:
@@ -114,8 +136,11 @@ def lay_out(scores: ScoreTable, spec: Spec, prior_scale: float = 1.0) -> Layout:
     structures = tuple(identify(c, spec.terms) for c in cells)
     for label, c, structure in zip(scores.models, cells, structures, strict=True):
         _fit_for_use(label, c, structure)
-    names = {name for structure in structures for name in structure.names}
-    parameters = tuple(sorted(names, key=lambda name: [TERMS.index(t) for t in parts(name)]))
+    slots = tuple(
+        slot
+        for c, structure in zip(cells, structures, strict=True)
+        for slot in _slots(c, structure, by_judge=spec.residual == "judge")
+    )
     sizes: list[Balance | None] = [
         None if spec.residual == "judge" else balance(c) for c in cells
     ]
@@ -126,11 +151,10 @@ def lay_out(scores: ScoreTable, spec: Spec, prior_scale: float = 1.0) -> Layout:
         judges=scores.judges,
         cells=cells,
         structures=structures,
-        parameters=parameters,
-        applies=np.array([[name in s.names for name in parameters] for s in structures]),
+        slots=slots,
         priors={
             name: widest([spec.sd[term] for term in parts(name)]).scaled(unit * prior_scale)
-            for name in parameters
+            for name in {slot.name for slot in slots}
         },
         mean_prior=spec.mean.scaled(unit).shifted(low if spec.unit == "range" else 0.0),
         patterns=tuple(patterns(c) for c in cells),
@@ -155,13 +179,11 @@ def _fit_for_use(label: str, cells: Cells, structure: Structure) -> None:
         )
 
 
-def role_matrix(parameters: tuple[str, ...]) -> FloatArray:
-    """Return where each parameter stands in the likelihood, shape (parameters, terms).
-
-    A sum takes the place of its carrier (`bayesjudge.terms.carrier`); the other terms of the
-    sum are zero there.
-    """
-    matrix = np.zeros((len(parameters), len(TERMS)))
-    for p, name in enumerate(parameters):
-        matrix[p, TERMS.index(carrier(parts(name)))] = 1.0
-    return matrix
+def _slots(cells: Cells, structure: Structure, by_judge: bool) -> list[Slot]:
+    slots = []
+    for name in structure.names:
+        if by_judge and "residual" in parts(name):
+            slots += [Slot(name, cells.model, int(judge)) for judge in cells.judge_ids]
+        else:
+            slots.append(Slot(name, cells.model))
+    return slots

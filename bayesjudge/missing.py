@@ -154,14 +154,16 @@ def _as_numbers(tidy: pd.DataFrame, raw: RawTable, missing: object) -> tuple[Flo
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(object)
     if pd.api.types.is_bool_dtype(values.dtype):
-        return values.to_numpy(dtype=np.float64, na_value=np.nan), [_bool_note(values)]
+        verdicts = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return verdicts, [_bool_note(verdicts)]
     if pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_complex_dtype(values):
         return values.to_numpy(dtype=np.float64, na_value=np.nan), []
     return _parse_texts(tidy, _score_texts(values), raw, missing)
 
 
-def _bool_note(values: pd.Series) -> str:
-    return f"{len(values):,} verdicts True and False were read as the scores 1 and 0."
+def _bool_note(scores: FloatArray) -> str:
+    count = int((~np.isnan(scores)).sum())
+    return f"{count:,} verdicts True and False were read as the scores 1 and 0."
 
 
 def _score_texts(values: pd.Series) -> pd.Series:
@@ -190,7 +192,7 @@ def _parse_texts(
     if present and present <= {"true", "false"}:
         verdict = {"true": 1.0, "false": 0.0}
         parsed = np.array([verdict.get(text.casefold(), np.nan) for text in distinct])
-        return parsed[codes], [_bool_note(texts)]
+        return parsed[codes], [_bool_note(parsed[codes])]
     parsed = np.array([_number(text, absent) for text in distinct], dtype=np.float64)
     unreadable = np.array(
         [

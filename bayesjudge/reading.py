@@ -73,17 +73,18 @@ def build(raw: RawTable, reading: Reading) -> ScoreTable:
     declared = declare(reading.scale, reading.levels)
     tidy, notes = _tidy(raw, reading)
     for facet in [facet for facet in FACETS if facet in tidy.columns]:
-        tidy[facet], more = read_labels(tidy[facet], facet, raw)
+        labels, more = read_labels(tidy[facet], facet, raw)
+        tidy = tidy.assign(**{facet: labels})
         notes += more
     tidy, more = settle_generations(tidy, raw, reading.repeats)
     notes += more
-    tidy["score"], more = _scores(tidy, raw, reading, declared)
+    scores, more = _scores(tidy, raw, reading, declared)
+    tidy = tidy.assign(score=scores)
     notes += more
     tidy, more = settle_repeats(tidy, raw, reading.repeats)
     notes += more
-    scores = tidy["score"].to_numpy()
     if declared is None:
-        scale, note = observed(scores)
+        scale, note = observed(tidy["score"].to_numpy())
         notes.append(note)
     frame = _plain_frame(tidy)
     return ScoreTable(
@@ -155,7 +156,7 @@ def _missing_notes(frame: pd.DataFrame) -> list[str]:
     )
     notes = [first]
     for facet in FACETS[:2] + FACETS[3:]:
-        silent = natural_order(set(frame[facet]) - set(frame.loc[~absent, facet]))
+        silent = natural_order(set(frame[facet].unique()) - set(frame.loc[~absent, facet].unique()))
         if silent:
             notes.append(
                 f"{counted(len(silent), f'{facet} has', f'{facet}s have')} no score at all and "

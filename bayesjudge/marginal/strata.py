@@ -13,7 +13,7 @@ The same table of sums of squares and expected mean squares serves the closed-fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -139,78 +139,77 @@ def strata(cells: Cells, balance: Balance) -> Strata:
 
 
 @dataclass(frozen=True, eq=False)
-class StrataArrays:
-    """The strata of several evaluated models as arrays, for the likelihood.
+class StrataRows:
+    """The strata of several evaluated models, one row each, for the likelihood.
 
     Attributes
     ----------
-    df, ss : float array, shape (models, strata)
-        Degrees of freedom and sums of squares (score²), "mean" around its prior mean;
-        zero where a model has no such stratum.
-    offset : float array, shape (models, strata)
+    df, ss : float array, shape (rows,)
+        Degrees of freedom and sums of squares (score²), "mean" around its prior mean.
+    known : float array, shape (rows,)
         The part of the expected mean square that is known beforehand: the prior variance of
         the mean (score²).
-    coefficients : float array, shape (models, strata, terms)
+    coefficients : float array, shape (rows, models, terms)
         Coefficients of the variances, terms as in `bayesjudge.terms.TERMS`.
     """
 
     df: FloatArray
     ss: FloatArray
-    offset: FloatArray
+    known: FloatArray
     coefficients: FloatArray
 
 
-def strata_arrays(tables: list[Strata], prior_mean: float, prior_sd: float) -> StrataArrays:
+def strata_rows(
+    tables: Sequence[Strata | None], prior_mean: float, prior_sd: float
+) -> StrataRows:
     """Stack the strata of several models, with the grand mean's prior worked in.
 
     Parameters
     ----------
-    tables : list of Strata
-        One for each evaluated model.
+    tables : sequence of (Strata or None)
+        One for each evaluated model; None (not balanced) gives no rows.
     prior_mean, prior_sd : float
         The Normal prior of the panel mean (score).
     """
-    shape = (len(tables), len(STRATA))
-    df, ss, offset = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    coefficients = np.zeros((*shape, len(TERMS)))
+    df, ss, known, coefficients = [], [], [], []
     for t, table in enumerate(tables):
+        if table is None:
+            continue
         expected = expected_mean_squares(table.balance)
-        for k, name in enumerate(STRATA):
-            if name not in table.df:
-                continue
-            df[t, k] = table.df[name]
-            ss[t, k] = table.ss.get(name, 0.0)
-            coefficients[t, k] = [expected[name].get(term, 0.0) for term in TERMS]
-            if name == "mean":
-                weight = expected[name]["mean"]
-                ss[t, k] = weight * (table.mean - prior_mean) ** 2
-                offset[t, k] = weight * prior_sd**2
-    return StrataArrays(df, ss, offset, coefficients)
+        for name, freedom in table.df.items():
+            row = np.zeros((len(tables), len(TERMS)))
+            row[t] = [expected[name].get(term, 0.0) for term in TERMS]
+            weight = expected[name].get("mean", 0.0)
+            df.append(float(freedom))
+            ss.append(table.ss.get(name, weight * (table.mean - prior_mean) ** 2))
+            known.append(weight * prior_sd**2)
+            coefficients.append(row)
+    return StrataRows(np.array(df), np.array(ss), np.array(known), np.array(coefficients))
 
 
 def log_marginal(
-    df: Any, ss: Any, offset: Any, coefficients: Any, variances: Any, xp: ModuleType | Any = np
+    df: Any, ss: Any, known: Any, coefficients: Any, variances: Any, xp: ModuleType = np
 ) -> Any:
     r"""Log marginal likelihood of balanced tables, all effects, offsets and means integrated out.
 
-    :math:`-\tfrac12 \sum_k [\nu_k (\log 2\pi + \log E_k) + SS_k/E_k]`, one number a model.
+    :math:`-\tfrac12 \sum_k [\nu_k (\log 2\pi + \log E_k) + SS_k/E_k]` with
+    :math:`E = \text{known} + C v`.
 
     Parameters
     ----------
-    df, ss, offset : array, shape (models, strata)
-        As in `StrataArrays`.
-    coefficients : array, shape (models, strata, terms)
-        As in `StrataArrays`.
-    variances : array, shape (..., models, terms)
+    df, ss, known : array, shape (rows,)
+        As in `StrataRows`.
+    coefficients : array, shape (rows, parameters)
+        Coefficients of the variance parameters in each expected mean square.
+    variances : array, shape (..., parameters)
         The variances (score²); for judge and scenario:judge those of the zero-sum Normal.
     xp : module
         numpy, or pytensor.tensor for a symbolic expression.
 
     Returns
     -------
-    array, shape (..., models)
+    array, shape (...)
+        The sum over all rows.
     """
-    expected = offset + (coefficients * variances[..., None, :]).sum(axis=-1)
-    # Strata without df must not take the log of an expectation that may be zero.
-    expected = xp.where(df > 0, expected, 1.0)
+    expected = known + variances @ coefficients.T
     return -0.5 * (df * (np.log(2 * np.pi) + xp.log(expected)) + ss / expected).sum(axis=-1)

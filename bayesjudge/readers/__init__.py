@@ -163,8 +163,10 @@ def _from_frame(source: object, format: str | None, reading: Reading) -> ScoreTa
 
 
 def _example(source: str, format: str | None, reading: Reading) -> ScoreTable:
-    changed = [f.name for f in fields(reading) if getattr(reading, f.name) != f.default]
-    refused = (["format"] if format is not None else []) + [n for n in changed if n != "where"]
+    given = {field.name: getattr(reading, field.name) for field in fields(reading)}
+    given |= {"format": format, "where": None}
+    # "refuse" is the default of outside= and repeats=; of the others it is None.
+    refused = [n for n, v in given.items() if v is not None and str(v) != "refuse"]
     if refused:
         raise ScoreError(
             f"{source} is a finished table, so {', '.join(name + '=' for name in refused)} can't "

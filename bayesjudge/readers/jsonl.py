@@ -27,15 +27,11 @@ def read_jsonl(path: Path) -> RawTable:
     ScoreError
         If a line is not a JSON object; the message names it.
     """
-    records: list[Record] = []
-    lines: list[int] = []
     # Not splitlines(): JSON texts may hold other line separators than the line feed.
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        records.append(_record(_parse(line, f"Line {number:,} of {path}"), number, path))
-        lines.append(number)
-    return RawTable(_frame(records), str(path), lines=np.array(lines, dtype=np.int64))
+    written = read_text(path).split("\n")
+    numbers = [i for i, line in enumerate(written, start=1) if line and not line.isspace()]
+    records = [_record(written[number - 1], number, path) for number in numbers]
+    return RawTable(_frame(records), str(path), lines=np.array(numbers, dtype=np.int64))
 
 
 def read_json(path: Path) -> RawTable:
@@ -46,7 +42,7 @@ def read_json(path: Path) -> RawTable:
     ScoreError
         If it is anything else.
     """
-    found = _parse(read_text(path), str(path))
+    found = _parse(read_text(path), path)
     if not isinstance(found, list):
         raise ScoreError(
             f"{path} holds a JSON {_kind(found)}; an array of records is needed, "
@@ -63,14 +59,15 @@ def read_json(path: Path) -> RawTable:
     return RawTable(_frame(found), str(path))
 
 
-def _parse(text: str, what: str) -> object:
+def _parse(text: str, path: Path, line: int | None = None) -> object:
     try:
-        return json.loads(text, object_pairs_hook=_unique)
+        return _DECODER.decode(text)
     except _RepeatedKeyError as repeated:
-        raise ScoreError(f"{what} has the key {str(repeated)!r} twice in one object.") from None
+        problem = f"has the key {str(repeated)!r} twice in one object"
     except (ValueError, RecursionError) as error:
-        reason = str(error) or "it is nested too deeply"
-        raise ScoreError(f"{what} is not valid JSON: {reason}.") from None
+        problem = f"is not valid JSON: {str(error) or 'it is nested too deeply'}"
+    where = str(path) if line is None else f"Line {line:,} of {path}"
+    raise ScoreError(f"{where} {problem}.")
 
 
 class _RepeatedKeyError(Exception):
@@ -84,7 +81,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> Record:
     return record
 
 
-def _record(found: object, number: int, path: Path) -> Record:
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)  # made once: lines are many
+
+
+def _record(line: str, number: int, path: Path) -> Record:
+    found = _parse(line, path, number)
     if isinstance(found, dict):
         return found
     raise ScoreError(

@@ -50,7 +50,9 @@ def read_delimited(path: Path, delimiter: str) -> RawTable:
             ),
         )
     except pa.ArrowInvalid as error:
-        raise ScoreError(_uneven(text, delimiter, len(names), path) or f"{path}: {error}") from None
+        raise ScoreError(
+            _uneven(text, delimiter, len(names), path) or f"{path} can't be read: {error}."
+        ) from None
     frame = table.rename_columns(names).to_pandas()
     return RawTable(frame, str(path), lines=_lines(data, len(frame)), textual=True)
 
@@ -85,7 +87,7 @@ def _header(text: str, delimiter: str, path: Path) -> list[str]:
     if len(header) == 1:
         others = {"\t": ("tabs", "tsv"), ",": ("commas", "csv"), ";": ("semicolons", None)}
         for other, (name, format) in others.items():
-            if other in header[0]:
+            if other != delimiter and other in header[0]:
                 advice = (
                     f'say format="{format}" (--format {format})'
                     if format
@@ -109,7 +111,7 @@ def _check_quotes(text: str, delimiter: str, path: Path) -> None:
             start = rows.line_num + 1
     except csv.Error:
         raise ScoreError(
-            f"{path} has a quotation mark that is not closed, in the row that starts in line "
+            f"{path} has an unmatched quotation mark in the row that starts in line "
             f"{start:,}. Close it, or write it twice if it is part of the text."
         ) from None
 
