@@ -1,3 +1,75 @@
-"""Bayesian variance components for panels of LLM judges."""
+"""Bayesian variance components for panels of LLM judges.
+
+Names are loaded when first used, so that ``import bayesjudge`` and ``bayesjudge --help`` are
+quick: PyMC alone takes seconds.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from bayesjudge.anova_table import anova, judge_f_test, judge_means, mean_squares
+    from bayesjudge.comparison import compare
+    from bayesjudge.variance_components import components
+    from bayesjudge.design.check import check
+    from bayesjudge.random_effects import effects
+    from bayesjudge.examples import load as example
+    from bayesjudge.fitting import fit
+    from bayesjudge.readers import read_scores
+    from bayesjudge.reml_fit import reml
+    from bayesjudge.scores import ScoreTable
+    from bayesjudge.tree import load, problems, save
+
+_HOMES = {
+    "ScoreTable": "scores",
+    "anova": "anova_table",
+    "check": "design.check",
+    "compare": "comparison",
+    "components": "variance_components",
+    "effects": "random_effects",
+    "example": "examples",
+    "fit": "fitting",
+    "judge_f_test": "anova_table",
+    "judge_means": "anova_table",
+    "load": "tree",
+    "mean_squares": "anova_table",
+    "problems": "tree",
+    "read_scores": "readers",
+    "reml": "reml_fit",
+    "save": "tree",
+}
+
+__all__ = [
+    "ScoreTable",
+    "__version__",
+    "anova",
+    "check",
+    "compare",
+    "components",
+    "effects",
+    "example",
+    "fit",
+    "judge_f_test",
+    "judge_means",
+    "load",
+    "mean_squares",
+    "problems",
+    "read_scores",
+    "reml",
+    "save",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        home = import_module(f"bayesjudge.{_HOMES[name]}")
+        return getattr(home, "load" if name == "example" else name)
+    raise AttributeError(f"module 'bayesjudge' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

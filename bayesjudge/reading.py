@@ -141,7 +141,15 @@ def _plain_frame(tidy: pd.DataFrame) -> pd.DataFrame:
     """Write labels as str, extra columns behind, rows numbered from 0."""
     frame = tidy.astype(dict.fromkeys(FACETS, "str")).reset_index(drop=True)
     extras = [name for name in frame.columns if name not in COLUMNS]
-    return frame[[*COLUMNS, *extras]].infer_objects()
+    typed = {name: _inferred(frame[name]) for name in extras if frame[name].dtype == object}
+    return frame[[*COLUMNS, *extras]].assign(**typed)
+
+
+def _inferred(values: pd.Series) -> pd.Series:
+    try:
+        return values.infer_objects()
+    except UnicodeEncodeError:  # half an emoji, cut off by a token limit
+        return values
 
 
 def _missing_notes(frame: pd.DataFrame) -> list[str]:

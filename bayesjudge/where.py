@@ -210,5 +210,5 @@ def _as_number(side: pd.Series | Constant) -> object:
         return float(side)
     if pd.api.types.is_numeric_dtype(side.dtype):
         return side.to_numpy(dtype=np.float64, na_value=np.nan)
-    texts = pd.Series(np.asarray(_as_text(side)))
+    texts = pd.Series(np.asarray(_as_text(side)), dtype=object)
     return pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)

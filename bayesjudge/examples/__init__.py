@@ -100,6 +100,8 @@ def load(name: str) -> ScoreTable:
         If there is no example of that name.
     """
     table = frame(name)
-    from bayesjudge.readers import read_scores
+    from bayesjudge.raw import from_dataframe
+    from bayesjudge.reading import Reading, build
 
-    return read_scores(table, scale=_SCALES[name], outside="keep")
+    reading = Reading(scale=_SCALES[name], outside="keep")
+    return build(from_dataframe(table, f"example:{name}"), reading)

@@ -25,7 +25,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from bayesjudge.marginal.patterns import Patterns
 
@@ -91,20 +90,6 @@ def _absorb(M: FloatArray, F: FloatArray) -> _Level:
     return _Level(np.swapaxes(half, -1, -2) @ half, log_det)
 
 
-def _first_groups(stats: Patterns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Groups of one scenario of each kind, and where each kind starts among them."""
-    n = len(stats.scenario_kind)
-    start = np.searchsorted(stats.group_scenario, np.arange(n + 1))
-    chosen = [np.arange(start[i], start[i + 1]) for i in stats.kind_scenario]
-    sizes = np.array([len(groups) for groups in chosen])
-    return np.concatenate(chosen), np.r_[0, np.cumsum(sizes)[:-1]]
-
-
-def _starts(stats: Patterns) -> NDArray[np.int64]:
-    """Where each scenario starts among the groups."""
-    return np.searchsorted(stats.group_scenario, np.arange(len(stats.scenario_kind)))
-
-
 def _generations(stats: Patterns, v: Variances) -> _Generations:
     c = stats.counts
     noise = v.residual[..., None, :] + c * v.cell[..., None, None]
@@ -117,18 +102,18 @@ def _generations(stats: Patterns, v: Variances) -> _Generations:
         np.where(asked, (c - 1) * np.log(v.residual[..., None, :]) + np.log(noise), 0.0).sum(-1)
     ) + np.log1p(b * total)
 
-    groups, kind_start = _first_groups(stats)
+    groups = stats.kind_group
     p, size = stats.group_pattern[groups], stats.group_size[groups]
     qp = q[..., p, :]
     outer = -(size * w[..., p])[..., None, None] * qp[..., :, None] * qp[..., None, :]
     index = np.arange(q.shape[-1])
     outer[..., index, index] += size[:, None] * qp
-    M = np.add.reduceat(outer, kind_start, axis=-3)
+    M = np.add.reduceat(outer, stats.kind_start, axis=-3)
 
     p = stats.group_pattern
     S, qp = stats.group_sum, q[..., p, :]
     mean = (qp * S).sum(-1)
-    r = np.add.reduceat(qp * (S - (w[..., p] * mean)[..., None]), _starts(stats), axis=-2)
+    r = np.add.reduceat(qp * (S - (w[..., p] * mean)[..., None]), stats.scenario_start, axis=-2)
     return _Generations(q, w, log_det, M, r)
 
 
@@ -140,7 +125,7 @@ def _square(stats: Patterns, v: Variances, level: _Generations) -> FloatArray:
     cross = (stats.group_cross @ q[..., None])[..., 0]
     per_group = (q * diagonal).sum(-1) - w * (q * cross).sum(-1)
     within = (stats.within / v.residual[..., None, :]).sum(-1)
-    return np.add.reduceat(per_group, _starts(stats), axis=-1) + within
+    return np.add.reduceat(per_group, stats.scenario_start, axis=-1) + within
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +160,7 @@ def moments(stats: Patterns, v: Variances) -> Moments:
     p = stats.group_pattern
     calls = stats.counts.sum(1)[p]
     per_group = stats.group_size * (level1.log_det[..., p] + calls * np.log(2 * np.pi))
-    constant = np.add.reduceat(per_group, _starts(stats), axis=-1) + level2.log_det[..., kind]
+    constant = np.add.reduceat(per_group, stats.scenario_start, axis=-1) + level2.log_det[..., kind]
     return Moments(level1, E, level2.log_det, A, a, square, constant)
 
 
@@ -314,10 +299,8 @@ def value_and_gradient(
     N_q = n_g[:, None] * (Xq + xg * xq[:, None]) - xg * Sq[:, None] - S * xq[:, None] + Tq
     diagonal = np.diagonal(Xg, axis1=1, axis2=2)
     N_ll = n_g[:, None] * (diagonal + xg**2) - 2 * xg * S + np.diagonal(T, axis1=1, axis2=2)
-    to_pattern = sparse.csr_matrix(
-        (np.ones(len(p)), (p, np.arange(len(p)))), shape=(len(q), len(p))
-    )
-    N_q, N_ll, count = to_pattern @ N_q, to_pattern @ N_ll, to_pattern @ n_g
+    by_pattern, start = stats.pattern_order, stats.pattern_start
+    N_q, N_ll, count = (np.add.reduceat(each[by_pattern], start) for each in (N_q, N_ll, n_g))
     qNq, total = (q * N_q).sum(1), q.sum(1)
     shrunk = 1 / (1 + v.generation * total)
     d_generation = (count * total * shrunk - shrunk**2 * qNq).sum()

@@ -44,6 +44,11 @@ class Patterns:
         One scenario of each kind.
     kind_size : float array, shape (kinds,)
         Number of scenarios of each kind.
+    scenario_start, kind_group, kind_start, pattern_order, pattern_start : int array
+        Where each scenario's groups start; the groups of one scenario of each kind, and where
+        each kind starts among them; the groups sorted by pattern, and where each pattern starts
+        among them. They follow from the others and are kept because every evaluation of the
+        likelihood sums along them.
     """
 
     counts: FloatArray
@@ -57,6 +62,11 @@ class Patterns:
     scenario_kind: IntArray
     kind_scenario: IntArray
     kind_size: FloatArray
+    scenario_start: IntArray
+    kind_group: IntArray
+    kind_start: IntArray
+    pattern_order: IntArray
+    pattern_start: IntArray
 
     @property
     def n_calls(self) -> float:
@@ -89,12 +99,16 @@ def patterns(cells: Cells) -> Patterns:
         block = means[order[start:end]]
         cross[g] = block.T @ block
     scenario, size = group // len(counts), np.bincount(member).astype(float)
-    kind_scenario, kind, kind_size = _kinds(scenario, group % len(counts), size)
+    group_pattern = group % len(counts)
+    kind_scenario, kind, kind_size = _kinds(scenario, group_pattern, size)
+    scenario_start = np.searchsorted(scenario, np.arange(n + 1))
+    chosen = [np.arange(scenario_start[i], scenario_start[i + 1]) for i in kind_scenario]
+    order = np.argsort(group_pattern, kind="stable")
     return Patterns(
         counts=counts.astype(float),
         center=center,
         group_scenario=scenario,
-        group_pattern=group % len(counts),
+        group_pattern=group_pattern,
         group_size=size,
         group_sum=sums,
         group_cross=cross,
@@ -102,6 +116,11 @@ def patterns(cells: Cells) -> Patterns:
         scenario_kind=kind,
         kind_scenario=kind_scenario,
         kind_size=kind_size,
+        scenario_start=scenario_start[:-1],
+        kind_group=np.concatenate(chosen),
+        kind_start=np.cumsum([0] + [len(groups) for groups in chosen[:-1]]),
+        pattern_order=order,
+        pattern_start=np.searchsorted(group_pattern[order], np.arange(len(counts))),
     )
 
 

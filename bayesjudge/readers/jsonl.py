@@ -31,7 +31,7 @@ def read_jsonl(path: Path) -> RawTable:
     written = read_text(path).split("\n")
     numbers = [i for i, line in enumerate(written, start=1) if line and not line.isspace()]
     records = [_record(written[number - 1], number, path) for number in numbers]
-    return RawTable(_frame(records), str(path), lines=np.array(numbers, dtype=np.int64))
+    return RawTable(_frame(records, path), str(path), lines=np.array(numbers, dtype=np.int64))
 
 
 def read_json(path: Path) -> RawTable:
@@ -56,7 +56,7 @@ def read_json(path: Path) -> RawTable:
             )
     if not found:
         raise ScoreError(f"{path} is an empty array; a score table needs at least one record.")
-    return RawTable(_frame(found), str(path))
+    return RawTable(_frame(found, path), str(path))
 
 
 def _parse(text: str, path: Path, line: int | None = None) -> object:
@@ -101,6 +101,9 @@ def _kind(value: object) -> str:
     return names.get(type(value), "number")
 
 
-def _frame(records: list[Record]) -> pd.DataFrame:
+def _frame(records: list[Record], path: Path) -> pd.DataFrame:
     # As objects: integers beside nulls would become floats, and identifiers lose digits.
-    return pd.DataFrame(records, dtype=object)
+    try:
+        return pd.DataFrame(records, dtype=object)
+    except UnicodeEncodeError as error:
+        raise ScoreError(f"A key in {path} is not valid Unicode: {error.object!r}.") from None

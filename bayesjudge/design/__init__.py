@@ -1,0 +1,1 @@
+"""The design of a score table: facets, balance, connectedness, and what is identifiable."""

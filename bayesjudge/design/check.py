@@ -1,0 +1,218 @@
+"""The audit of a table before any model: what is there, and what it can tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bayesjudge.cells import Balance, Cells, balance, cells_by_model
+from bayesjudge.design import wording
+from bayesjudge.design.connect import Block, blocks, offset_errors
+from bayesjudge.design.duplicates import near_duplicates
+from bayesjudge.identify import Structure, identify
+from bayesjudge.scores import ScoreTable
+from bayesjudge.terms import TERMS, in_order, sum_name
+
+Known = bool | str
+
+
+@dataclass(frozen=True, eq=False)
+class ModelDesign:
+    """The design of one evaluated model.
+
+    Attributes
+    ----------
+    model : str
+        Its label.
+    balance : Balance or None
+        The sizes n, m, K, repeats of a balanced design.
+    structure : Structure
+        What its data can tell apart.
+    blocks : tuple of Block
+        Connected parts of the judge-scenario graph; one for a connected design.
+    offset_errors : float array, shape (judges of this model,)
+        Standard errors of judge means for unmatched scenarios (score), see
+        `bayesjudge.design.connect.offset_errors`.
+    judges : tuple of str
+        The judges that scored it.
+    freedom : dict of int
+        Degrees of freedom behind each random component or sum.
+    """
+
+    model: str
+    balance: Balance | None
+    structure: Structure
+    blocks: tuple[Block, ...]
+    offset_errors: np.ndarray
+    judges: tuple[str, ...]
+    freedom: Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """What a score table holds and what it can tell apart.
+
+    Attributes
+    ----------
+    models : DataFrame
+        Index model; columns ``scenarios, generations, judges, calls, missing`` (counts),
+        ``generations_per_scenario`` and ``calls_per_cell`` (as text, "2" or "1-3"),
+        ``cells_empty`` (judge-generation pairs without a score), ``balanced``, ``blocks``.
+    calls : DataFrame
+        Index (judge, model): ``missing, calls, share``, as `ScoreTable.missing`.
+    bounds : DataFrame
+        Index model: panel mean, and its bounds whatever the missing scores would have been.
+    identifiable : dict
+        For each of the six components: True; or the name of the sum it is only known in; or
+        False when the table can't show it at all. Where evaluated models differ, the coarsest.
+    by_model : dict of dict
+        The same for each evaluated model.
+    near_duplicates : DataFrame
+        Pairs of judges that say nearly the same.
+    details : tuple of ModelDesign
+        The findings behind this, by evaluated model.
+    notes : tuple of str
+        What was assumed when the table was read.
+    warnings : tuple of str
+        What a user should know before believing a fit, in sentences.
+    """
+
+    models: pd.DataFrame
+    calls: pd.DataFrame
+    bounds: pd.DataFrame
+    identifiable: Mapping[str, Known]
+    by_model: Mapping[str, Mapping[str, Known]]
+    near_duplicates: pd.DataFrame
+    details: tuple[ModelDesign, ...]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def balanced(self) -> bool:
+        """Whether the table of every evaluated model is balanced."""
+        return bool(self.models["balanced"].all())
+
+    @property
+    def connected(self) -> bool:
+        """Whether all judges of every evaluated model can be compared within scenarios."""
+        return bool((self.models["blocks"] == 1).all())
+
+    def __str__(self) -> str:
+        """Write the audit as text."""
+        return wording.as_text(self)
+
+
+def check(scores: ScoreTable) -> Design:
+    """Audit a score table.
+
+    Parameters
+    ----------
+    scores : ScoreTable
+        The validated table.
+
+    Returns
+    -------
+    Design
+        Prints as a table, followed by its warnings.
+    """
+    tables = cells_by_model(scores.calls, len(scores.models))
+    details = tuple(_detail(scores, cells) for cells in tables)
+    by_model = {detail.model: _known(detail.structure) for detail in details}
+    duplicates = near_duplicates(tables, scores.judges)
+    models = pd.DataFrame(
+        [_row(detail, cells) for detail, cells in zip(details, tables, strict=True)],
+        index=pd.Index(scores.models, name="model"),
+    )
+    missing = scores.missing
+    models.insert(4, "missing", missing["missing"].groupby("model").sum().reindex(models.index))
+    return Design(
+        models=models,
+        calls=missing,
+        bounds=scores.panel_mean_bounds(),
+        identifiable=_coarsest([detail.structure for detail in details]),
+        by_model=by_model,
+        near_duplicates=duplicates,
+        details=details,
+        notes=scores.notes,
+        warnings=tuple(wording.warnings(scores, details, duplicates)),
+    )
+
+
+def _detail(scores: ScoreTable, cells: Cells) -> ModelDesign:
+    structure = identify(cells, TERMS)
+    return ModelDesign(
+        model=scores.models[cells.model],
+        balance=balance(cells),
+        structure=structure,
+        blocks=blocks(cells),
+        offset_errors=offset_errors(cells),
+        judges=tuple(scores.judges[j] for j in cells.judge_ids),
+        freedom=_freedom(cells, structure),
+    )
+
+
+def _freedom(cells: Cells, structure: Structure) -> dict[str, int]:
+    """Degrees of freedom behind each random component or sum, by counting levels.
+
+    Those of the analysis of variance when the table is balanced, and about that otherwise.
+    """
+    n, G, K = cells.n_scenarios, cells.n_generations, cells.n_judges
+    pairs = len(np.unique(cells.scenario * K + cells.judge))
+    filled = len(np.unique(cells.generation * K + cells.judge))
+    free = {
+        "scenario": n - 1,
+        "generation": G - n,
+        "scenario:judge": pairs - n - K + 1,
+        "generation:judge": filled - G - pairs + n,
+        "residual": len(cells.score) - filled,
+    }
+    blocks = [block for block in structure.blocks if block != ("judge",)]
+    return {sum_name(block): sum(max(free[term], 0) for term in block) for block in blocks}
+
+
+def _row(detail: ModelDesign, cells: Cells) -> dict[str, object]:
+    per_scenario = np.bincount(cells.generation_scenario, minlength=cells.n_scenarios)
+    cell = cells.generation * cells.n_judges + cells.judge
+    per_cell = np.unique(cell, return_counts=True)[1]
+    return {
+        "scenarios": cells.n_scenarios,
+        "generations": cells.n_generations,
+        "judges": cells.n_judges,
+        "calls": len(cells.score),
+        "generations_per_scenario": _span(per_scenario),
+        "calls_per_cell": _span(per_cell),
+        "cells_empty": cells.n_generations * cells.n_judges - len(per_cell),
+        "balanced": detail.balance is not None,
+        "blocks": len(detail.blocks),
+    }
+
+
+def _span(counts: np.ndarray) -> str:
+    low, high = int(counts.min()), int(counts.max())
+    return f"{low}" if low == high else f"{low}-{high}"
+
+
+def _known(structure: Structure) -> dict[str, Known]:
+    known: dict[str, Known] = dict.fromkeys(structure.absent, False)
+    for block in structure.blocks:
+        for term in block:
+            known[term] = True if len(block) == 1 else sum_name(block)
+    return {term: known[term] for term in in_order(known)}
+
+
+def _coarsest(structures: list[Structure]) -> dict[str, Known]:
+    """Join the groups of all evaluated models; a term absent in one is absent in all."""
+    member = {term: {term} for term in TERMS}
+    for structure in structures:
+        for block in structure.blocks:
+            joined = set().union(*(member[term] for term in block))
+            for term in joined:
+                member[term] = joined
+    absent = {term for structure in structures for term in structure.absent}
+    return {
+        term: False if term in absent else True if len(member[term]) == 1 else sum_name(member[term])
+        for term in TERMS
+    }

@@ -1,0 +1,200 @@
+"""Conditional draws of what the fit integrated out: scenario, generation, interaction effects."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesjudge.cells import Cells, cells_by_model
+from bayesjudge.engines.conditional import blocks
+from bayesjudge.errors import FitError
+from bayesjudge.marginal import gaussian
+from bayesjudge.marginal.gaussian import Variances
+from bayesjudge.marginal.patterns import Patterns, patterns
+from bayesjudge.scores import Calls
+from bayesjudge.terms import TERMS, carrier, parts
+
+FloatArray = NDArray[np.float64]
+
+
+def calls_of(tree: xr.DataTree) -> Calls:
+    """Return the calls that a fit was made from.
+
+    Raises
+    ------
+    FitError
+        When the fit holds only their statistics (beyond a million scores).
+    """
+    if "observed_data" not in tree.children:
+        raise FitError(
+            "this fit holds no scores, only their statistics (its table had more than a million): "
+            "effects of single scenarios and generations can't be drawn from it"
+        )
+    data = tree["observed_data"].to_dataset()
+    index = [data[f"{name}_index"].to_numpy() for name in ("model", "scenario", "generation")]
+    return Calls(*index, data["judge_index"].to_numpy(), data["score"].to_numpy())
+
+
+def effects(tree: xr.DataTree, seed: int = 0) -> xr.Dataset:
+    """Draw scenario, generation and scenario:judge effects from their exact conditionals.
+
+    Parameters
+    ----------
+    tree : DataTree
+        From `bayesjudge.fit`, of a table of up to a million scores.
+    seed : int
+        The same seed gives the same draws.
+
+    Returns
+    -------
+    Dataset
+        ``alpha`` (chain, draw, model, scenario), ``beta`` (chain, draw, generation; all
+        evaluated models one after the other) and, where the fit has the interaction, ``eta``
+        (chain, draw, model, scenario, judge), in score points. One draw for each draw of the
+        posterior. NaN where there is no such scenario or judge. When a term is
+        known only in a sum, the effect drawn is that of the sum; the variable's ``component``
+        says so.
+
+    Raises
+    ------
+    FitError
+        When the fit does not hold its scores.
+    """
+    posterior = tree["posterior"].to_dataset()
+    calls = calls_of(tree)
+    models, scenarios, judges = (
+        posterior.sizes["model"],
+        tree["log_likelihood"].sizes["scenario"],
+        posterior.sizes["judge"],
+    )
+    chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
+    total = chains * draws
+    found = {
+        "scenario": np.full((total, models, scenarios), np.nan),
+        "generation": np.full((total, tree["constant_data"].sizes["generation"]), np.nan),
+        "scenario:judge": np.full((total, models, scenarios, judges), np.nan),
+    }
+    names = _carriers(posterior)
+    rng = np.random.default_rng(seed)
+    for cells in cells_by_model(calls, models):
+        t, ids, who = cells.model, cells.scenario_ids, cells.judge_ids
+        v, b = _variances(posterior, names, cells), _judge_means(posterior, cells)
+        stats = patterns(cells)
+        for block in blocks(stats, total):
+            here = gaussian.take(v, block)
+            m = gaussian.moments(stats, here)
+            tau = _tau(stats, m, b[block], rng)
+            alpha = tau.mean(axis=2)
+            found["scenario"][block, t, ids] = alpha
+            found["scenario:judge"][np.arange(total)[block][:, None, None], t, ids[:, None], who] = (
+                tau - alpha[..., None]
+            )
+            found["generation"][block, cells.generation_ids] = _beta(
+                cells, here, b[block], tau, rng
+            )
+    return _dataset(found, names, tree, (chains, draws))
+
+
+def _carriers(posterior: xr.Dataset) -> dict[str, str]:
+    """Return which parameter stands at each place of the likelihood."""
+    names = [str(n)[len("sigma_") :] for n in posterior.data_vars if str(n).startswith("sigma_")]
+    return {carrier(parts(name)): name for name in names}
+
+
+def _variances(posterior: xr.Dataset, names: dict[str, str], cells: Cells) -> Variances:
+    """Draws of the variances of one model, flattened over chains; what it lacks is zero."""
+    total = posterior.sizes["chain"] * posterior.sizes["draw"]
+
+    def flat(term: str) -> FloatArray:
+        if term not in names:
+            return np.zeros(total)
+        sigma = posterior[f"sigma_{names[term]}"].isel(model=cells.model)
+        values = sigma.transpose("chain", "draw", ...).to_numpy() ** 2
+        return np.nan_to_num(values.reshape(total, *values.shape[2:]))
+
+    *fixed, residual = (flat(term) for term in TERMS)
+    if residual.ndim == 1:
+        residual = np.repeat(residual[:, None], cells.n_judges, axis=1)
+    else:
+        residual = residual[:, cells.judge_ids]
+    return Variances(*fixed, residual)
+
+
+def _judge_means(posterior: xr.Dataset, cells: Cells) -> FloatArray:
+    """Draws of mu + gamma of one model, shape (draws, K)."""
+    own = posterior.isel(model=cells.model)
+    gamma = own["gamma"].fillna(0.0).isel(judge=cells.judge_ids)
+    b = (own["mu"] + gamma).transpose("chain", "draw", "judge").to_numpy()
+    return np.asarray(b.reshape(-1, cells.n_judges))
+
+
+def _tau(
+    stats: Patterns, m: gaussian.Moments, b: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Draw each scenario's judge totals alpha + eta given b, shape (draws, n, K)."""
+    kind = stats.scenario_kind
+    rest = m.level1.r - (m.level1.M @ (b - stats.center)[:, None, :, None])[..., 0][:, kind]
+    mean = (m.E[:, kind] @ rest[..., None])[..., 0]
+    # E may be singular (no interaction), so its root is taken by eigenvalues.
+    value, vector = np.linalg.eigh(m.E)
+    root = vector * np.sqrt(np.clip(value, 0.0, None))[..., None, :]
+    return np.asarray(mean + (root[:, kind] @ rng.standard_normal(mean.shape)[..., None])[..., 0])
+
+
+def _beta(
+    cells: Cells, v: Variances, b: FloatArray, tau: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Draw each generation's effect given all above it, shape (draws, generations)."""
+    K = cells.n_judges
+    cell, inverse, calls = np.unique(
+        cells.generation * K + cells.judge, return_inverse=True, return_counts=True
+    )
+    mean = np.bincount(inverse, cells.score) / calls
+    generation, judge = cell // K, cell % K
+    scenario = cells.generation_scenario[generation]
+    precision = calls / (v.residual[:, judge] + calls * v.cell[:, None])
+    rest = precision * (mean - b[:, judge] - tau[:, scenario, judge])
+    start = np.searchsorted(generation, np.arange(cells.n_generations))
+    weight = np.add.reduceat(precision, start, axis=1)
+    shrunk = v.generation[:, None] / (1 + v.generation[:, None] * weight)
+    centre = shrunk * np.add.reduceat(rest, start, axis=1)
+    return np.asarray(centre + np.sqrt(shrunk) * rng.standard_normal(centre.shape))
+
+
+def _dataset(
+    found: dict[str, FloatArray],
+    names: dict[str, str],
+    tree: xr.DataTree,
+    shape: tuple[int, int],
+) -> xr.Dataset:
+    form = {
+        "scenario": ("alpha", ("model", "scenario")),
+        "generation": ("beta", ("generation",)),
+        "scenario:judge": ("eta", ("model", "scenario", "judge")),
+    }
+    posterior = tree["posterior"]
+    variables = {
+        form[term][0]: xr.DataArray(
+            values.reshape(*shape, *values.shape[1:]),
+            dims=("chain", "draw", *form[term][1]),
+            attrs={"units": "score", "component": names[term]},
+        )
+        for term, values in found.items()
+        if term in names
+    }
+    labels = tree["constant_data"]
+    result = xr.Dataset(
+        variables,
+        coords={
+            "chain": posterior["chain"],
+            "draw": posterior["draw"],
+            "model": posterior["model"],
+            "judge": posterior["judge"],
+            "scenario": tree["log_likelihood"]["scenario"].to_numpy(),
+        },
+    )
+    if "generation" in result.dims:
+        for name in ("model", "scenario", "label"):
+            result[f"generation_{name}"] = ("generation", labels[f"generation_{name}"].to_numpy())
+    return result
