@@ -208,7 +208,7 @@ def _as_folded_text(side: pd.Series | Constant) -> object:
 def _as_number(side: pd.Series | Constant) -> object:
     if not isinstance(side, pd.Series):
         return float(side)
-    if pd.api.types.is_numeric_dtype(side.dtype):
+    if pd.api.types.is_numeric_dtype(side.dtype) and side.dtype.kind != "c":
         return side.to_numpy(dtype=np.float64, na_value=np.nan)
     texts = pd.Series(np.asarray(_as_text(side)), dtype=object)
     return pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)

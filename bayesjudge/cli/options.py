@@ -1,0 +1,116 @@
+"""Options that several commands share, and what they mean in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from bayesjudge.scores import ScoreTable
+
+Command = Callable[..., Any]
+
+
+def _pairs(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str] | None:
+    """Read ``model=system,scenario=question``."""
+    if value is None:
+        return None
+    pairs = [piece.partition("=") for piece in value.split(",")]
+    if not all(name.strip() and equals and column for name, equals, column in pairs):
+        raise click.BadParameter(
+            f"{value!r} should look like model=system,scenario=question (ours=yours)."
+        )
+    names = [name.strip() for name, _, _ in pairs]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise click.BadParameter(f"{value!r} maps {', '.join(sorted(twice))} more than once.")
+    return {name.strip(): column.strip() for name, _, column in pairs}
+
+
+def _columns_or_pattern(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> list[str] | str | None:
+    """Read a list of columns with commas, or one pattern."""
+    if value is None or "," not in value:
+        return value
+    return [piece.strip() for piece in value.split(",")]
+
+
+READING = (
+    click.option("--format", "format_", type=click.Choice(["csv", "tsv", "parquet", "jsonl", "json"]),
+                 help="What the file is, when its ending does not say."),
+    click.option("--columns", callback=_pairs, metavar="OURS=YOURS,...",
+                 help="Names of columns, such as model=system,scenario=question."),
+    click.option("--judges", callback=_columns_or_pattern, metavar="A,B,...|PATTERN",
+                 help="Judge columns of a wide table: a list, or a pattern such as 'judge_*'."),
+    click.option("--model-name", metavar="LABEL", help="Label for a table without a model column."),
+    click.option("--judge-name", metavar="LABEL", help="Label for a table without a judge column."),
+    click.option("--where", metavar="CONDITION",
+                 help="Rows to use, such as \"axis == 'correctness'\"."),
+    click.option("--scale", metavar="LOW:HIGH[:STEP]", help="The scale, such as 1:10."),
+    click.option("--levels", metavar="A,B,...", help="The allowed scores, such as 0,1,2."),
+    click.option("--outside", type=click.Choice(["refuse", "missing", "keep"]), default="refuse",
+                 show_default=True, help="Scores outside the scale."),
+    click.option("--repeats", type=click.Choice(["refuse", "keep", "mean"]), default="refuse",
+                 show_default=True, help="Several calls of a judge on one generation."),
+    click.option("--missing", "missing_", multiple=True, metavar="VALUE",
+                 help="A further mark of a missing score; may be repeated."),
+)
+
+
+def reading(command: Command) -> Command:
+    """Give a command the argument FILE and the options on how to read it."""
+    for option in reversed(READING):
+        command = option(command)
+    return click.argument("file", metavar="FILE")(command)
+
+
+def read(file: str, options: dict[str, Any]) -> ScoreTable:
+    """Read the table that the shared options describe, taking them out of `options`."""
+    from bayesjudge.readers import read_scores
+
+    names = ("columns", "judges", "model_name", "judge_name", "where", "scale", "levels")
+    taken = {name: options.pop(name) for name in names}
+    missing = options.pop("missing_")
+    return read_scores(
+        file,
+        format=options.pop("format_"),
+        outside=options.pop("outside"),
+        repeats=options.pop("repeats"),
+        missing=list(missing) or None,
+        **taken,
+    )
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+
+
+def out(help_text: str) -> Callable[[Command], Command]:
+    """Give a command the option --out."""
+    return click.option("--out", type=click.Path(), metavar="PATH", help=help_text)
+
+
+FITTING = (
+    click.option("--model", "model", default="linear", show_default=True, metavar="NAME|FILE.toml",
+                 help="linear, linear-paper, linear-judge-residual, or your own file."),
+    click.option("--engine", type=click.Choice(["nuts"]), default="nuts", show_default=True),
+    click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True,
+                 help="The same seed gives the same numbers."),
+    click.option("--chains", type=click.IntRange(1), default=4, show_default=True),
+    click.option("--draws", type=click.IntRange(4), default=1000, show_default=True,
+                 help="Kept draws in each chain."),
+    click.option("--tune", type=click.IntRange(1), default=1000, show_default=True,
+                 help="Warm-up draws in each chain."),
+    click.option("--prior-scale", type=click.FloatRange(0, min_open=True), default=1.0,
+                 show_default=True,
+                 help="Multiplies the priors of all standard deviations: 2 is twice as wide."),
+)
+
+
+def fitting(command: Command) -> Command:
+    """Give a command the options of a fit."""
+    for option in reversed(FITTING):
+        command = option(command)
+    return command

@@ -1,0 +1,142 @@
+"""Results on a terminal, as JSON, and in files. Nothing is computed here."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from bayesjudge.errors import BayesJudgeError
+
+DIGITS = 4
+
+
+def console() -> Console:
+    """Return standard output; a pipe is as wide as the table needs."""
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=200)
+
+
+def table(frame: pd.DataFrame, title: str = "", caption: str = "") -> Table:
+    """Turn a frame into a table: index first, numbers right-aligned to four digits."""
+    plain = frame.reset_index()
+    made = Table(title=title or None, caption=caption or None, title_justify="left",
+                 caption_justify="left", title_style="bold", header_style="bold")
+    numeric = [pd.api.types.is_numeric_dtype(plain[c]) and plain[c].dtype != bool for c in plain]
+    for name, right in zip(plain.columns, numeric, strict=True):
+        made.add_column(escape(_title(name)), justify="right" if right else "left")
+    for row in plain.itertuples(index=False):
+        made.add_row(*(escape(text(value)) for value in row))
+    return made
+
+
+def _title(name: object) -> str:
+    words = " ".join(str(part) for part in name if part) if isinstance(name, tuple) else str(name)
+    return words.replace("_", " ")
+
+
+def text(value: object) -> str:
+    """Write one value for a person."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return "–" if math.isnan(value) else f"{value:.{DIGITS}g}"
+    return str(value)
+
+
+def as_json(value: Any) -> str:
+    """Write a result as JSON: NaN becomes null."""
+    return json.dumps(_plain(value), indent=2, ensure_ascii=False)
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Turn a frame into rows for JSON, the index among the columns."""
+    plain = frame.reset_index()
+    plain.columns = [_title(c).replace(" ", "_") if isinstance(c, tuple) else c for c in plain]
+    return [dict(row) for row in plain.to_dict("records")]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, pd.DataFrame):
+        return _plain(records(value))
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write(path: str | Path, frame: pd.DataFrame, **extra: Any) -> Path:
+    """Write a frame to a .csv or .json file, whole or not at all.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe in front, in CSV.
+    """
+    path = Path(path)
+    match path.suffix:
+        case ".csv":
+            content = _guarded(frame.reset_index()).to_csv(index=False)
+        case ".json":
+            content = as_json({"rows": frame, **extra}) + "\n"
+        case other:
+            raise BayesJudgeError(
+                f"--out {path}: the ending {other!r} is not known here. Allowed: .csv, .json."
+            )
+    return write_text(path, content)
+
+
+def _guarded(frame: pd.DataFrame) -> pd.DataFrame:
+    def guard(value: object) -> object:
+        dangerous = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+        return f"'{value}" if dangerous else value
+
+    return frame.map(guard)
+
+
+def write_text(path: Path, content: str) -> Path:
+    """Write a text file under a temporary name, then rename it into place."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(content)
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise BayesJudgeError(f"can't write {path}: {error.strerror or error}") from error
+    return path
+
+
+def folder(path: str | Path) -> Path:
+    """Make a folder for results."""
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BayesJudgeError(f"can't make the folder {path}: {error.strerror}") from error
+    return path
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[str], None]]:
+    """Show which stage of long work is on; silent when standard error is not a terminal."""
+    screen = Console(stderr=True)
+    if not screen.is_terminal:
+        yield lambda stage: None
+        return
+    with screen.status("starting") as status:
+        yield lambda stage: status.update(f"{stage} ...")
