@@ -11,36 +11,28 @@ for them gives unbiased estimates without iteration. Two models share one code p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy import special
 
-from bayesjudge.cells import Cells, balance, cells_by_model
-from bayesjudge.errors import BayesJudgeError, DesignError
-from bayesjudge.identify import identify
+from bayesjudge.errors import BayesJudgeError
 from bayesjudge.intervals import (
     chi2_interval,
     fixed_effects_interval,
     modified_large_sample,
-    noncentral_f_interval,
     satterthwaite,
 )
-from bayesjudge.marginal.strata import Strata, expected_mean_squares, strata
+from bayesjudge.judge_tables import TESTS, check_prob, f_test, judge_f_test, judge_means
+from bayesjudge.pooled_strata import PooledStrata, balanced_cells, finite_panel, pooled_strata
 from bayesjudge.settings import INTERVAL_PROB
-from bayesjudge.terms import TERMS, carrier, parts
-from bayesjudge.wording import counted, did_you_mean, listed, quoted
+from bayesjudge.wording import did_you_mean, quoted
 
 if TYPE_CHECKING:
+    from bayesjudge.cells import Cells
     from bayesjudge.scores import ScoreTable
 
-FloatArray = NDArray[np.float64]
-
-PAPER_TERMS = ("scenario", "generation", "judge", "residual")
+__all__ = ["anova", "anova_model", "judge_f_test", "judge_means", "mean_squares"]
 
 _INTERVALS = {
     "mls": ("modified large sample", modified_large_sample),
@@ -108,8 +100,13 @@ def anova(
     Without ``interaction``, a scenario x judge variance h in the data adds to the residual and
     lowers generation by h/(K-1): raw estimates below zero are a sign of it.
     """
-    _check_options(interval, prob)
-    cells = _balanced_cells(scores)
+    if interval not in _INTERVALS:
+        raise BayesJudgeError(
+            f"interval={interval!r} is not a choice; it is one of {quoted(_INTERVALS)}."
+            f"{did_you_mean(str(interval), _INTERVALS)}"
+        )
+    check_prob(prob)
+    cells = balanced_cells(scores)
     frames = [
         anova_model(c, interaction, interval, prob, label)
         for label, c in zip(scores.models, cells, strict=True)
@@ -154,10 +151,10 @@ def anova_model(
     DesignError
         As for `anova`.
     """
-    table = _table(cells, interaction, label)
+    table = pooled_strata(cells, interaction, label)
     rows = [_row(table, k, interval, prob) for k in range(len(table.names))]
     frame = pd.DataFrame(rows, columns=_COLUMNS, index=pd.Index(table.names, name="component"))
-    tests = [_f_test(table.strata, name, prob) for name in _ERRORS] if cells.n_judges > 1 else []
+    tests = [f_test(table.strata, name, prob) for name in TESTS] if cells.n_judges > 1 else []
     frame.attrs = {"f_test": tests, "notes": _notes(table, frame, interaction, label)}
     return frame
 
@@ -184,215 +181,21 @@ def mean_squares(scores: ScoreTable, interaction: bool = True) -> pd.DataFrame:
     DesignError
         As for `anova`.
     """
-    tables = [
-        _table(c, interaction, label)
-        for label, c in zip(scores.models, _balanced_cells(scores), strict=True)
-    ]
     frames = []
-    for table in tables:
+    for label, cells in zip(scores.models, balanced_cells(scores), strict=True):
+        table = pooled_strata(cells, interaction, label)
         reported = table.expected @ np.linalg.inv(finite_panel(table.names, table.n_judges))
         rows = [
-            (df, ms * df, ms, _in_words(table.names, row))
+            (int(df), ms * df, ms, table.in_words(row))
             for df, ms, row in zip(table.df, table.ms, reported, strict=True)
         ]
-        rows.append((table.df.sum(), table.df @ table.ms, np.nan, ""))
+        rows.append((int(table.df.sum()), table.df @ table.ms, np.nan, ""))
         index = pd.Index([*table.sources, "total"])
         frames.append(pd.DataFrame(rows, columns=["df", "ss", "ms", "expected"], index=index))
     return pd.concat(frames, keys=scores.models, names=["model", "stratum"])
 
 
-def judge_f_test(
-    scores: ScoreTable, interaction: bool | None = None, prob: float = INTERVAL_PROB
-) -> pd.DataFrame:
-    r"""Test whether the judges of each evaluated model differ in their means.
-
-    Parameters
-    ----------
-    scores : ScoreTable
-        Balanced, as for `anova`.
-    interaction : bool, optional
-        False for the published test alone, True for that which allows for scenario:judge
-        alone; None for both.
-    prob : float
-        Probability of the interval of the noncentrality.
-
-    Returns
-    -------
-    DataFrame
-        Index (model, test). Test "paper" (arXiv 2603.01865, Appendix H) is :math:`MS_J / MS_W`
-        on K - 1 and (nm - 1)(K - 1) degrees of freedom; it rejects too often where judges react
-        differently to different scenarios. Test "interaction" is :math:`MS_J / MS_{SJ}` on K - 1
-        and (n - 1)(K - 1). Columns ``F, df1, df2, p``; ``noncentrality_low``,
-        ``noncentrality_high`` (exact interval of :math:`\lambda = nmK r \cdot` judge / E(error
-        mean square)); and ``note``, which says why where a value is NaN.
-
-    Raises
-    ------
-    DesignError
-        If an evaluated model is not balanced, or has one judge.
-    """
-    _check_options("mls", prob)
-    cells = _balanced_cells(scores)
-    alone = [label for label, c in zip(scores.models, cells, strict=True) if c.n_judges < 2]
-    if alone:
-        raise DesignError(
-            f"The F test compares judges, and one judge alone scored {quoted(alone)}. Score with "
-            "a second judge, or leave these models out with select(models=...)."
-        )
-    tests = list(_ERRORS) if interaction is None else [list(_ERRORS)[interaction]]
-    rows = [
-        {"model": label} | _f_test(_strata(c), test, prob)
-        for label, c in zip(scores.models, cells, strict=True)
-        for test in tests
-    ]
-    return pd.DataFrame(rows).set_index(["model", "test"])
-
-
-def judge_means(scores: ScoreTable, prob: float = INTERVAL_PROB) -> pd.DataFrame:
-    """Mean score of each model by each judge, and the model's rank with that judge.
-
-    Any table will do, balanced or not. This is Table 1 of arXiv 2603.01865.
-
-    Parameters
-    ----------
-    scores : ScoreTable
-    prob : float
-        Probability of the intervals.
-
-    Returns
-    -------
-    DataFrame
-        Index (model, judge). Scores of a scenario are averaged first, so that every scenario
-        weighs the same. ``mean`` (score): the mean of a judge's scenario means. ``ci_low``,
-        ``ci_high`` (score): t interval from their spread over scenarios, n - 1 degrees of
-        freedom; it is about scenarios like these, and NaN with one scenario. ``n``: scenarios.
-        ``rank``: of the model among those that the judge scored, 1 for the highest mean; ties
-        share the better rank.
-    """
-    _check_options("mls", prob)
-    calls = scores.calls
-    frame = pd.DataFrame(
-        {
-            "model": calls.model,
-            "judge": calls.judge,
-            "scenario": calls.scenario,
-            "score": calls.score,
-        }
-    )
-    by_scenario = frame.groupby(["model", "judge", "scenario"])["score"].mean()
-    table = by_scenario.groupby(["model", "judge"]).agg(["mean", "std", "size"])
-    n = table["size"].to_numpy()
-    t = special.stdtrit(np.maximum(n - 1, 1), (1 + prob) / 2)
-    half = t * table["std"].to_numpy() / np.sqrt(n)
-    mean = table["mean"].to_numpy()
-    rank = table.groupby("judge")["mean"].rank(method="min", ascending=False)
-    index = pd.MultiIndex.from_tuples(
-        [(scores.models[m], scores.judges[j]) for m, j in table.index], names=["model", "judge"]
-    )
-    columns = {"mean": mean, "ci_low": mean - half, "ci_high": mean + half, "n": n}
-    columns["rank"] = rank.to_numpy(dtype=np.int64)
-    result = pd.DataFrame(columns, index=index)
-    result.attrs = {"prob": prob, "interval": "t over scenario means"}
-    return result
-
-
-def finite_panel(names: Sequence[str], n_judges: int) -> FloatArray:
-    """Return the matrix from the variance parameters of a model to the components reported.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The identified terms and sums, from `bayesjudge.identify.identify`.
-    n_judges : int
-        Judges of the panel, K.
-
-    Returns
-    -------
-    float array, shape (components, parameters)
-        The identity, but: judge, scenario:judge and generation:judge are mean squares over the
-        panel, (K-1)/K times the parameter; and 1/K of generation:judge's parameter, where it is
-        told apart, is common to all judges and so belongs to generation.
-    """
-    matrix = np.eye(len(names))
-    if n_judges < 2:
-        return matrix
-    for k, name in enumerate(names):
-        carried = carrier(parts(name))
-        if carried in ("judge", "scenario:judge", "generation:judge"):
-            matrix[k, k] = 1 - 1 / n_judges
-        if carried == "generation:judge":
-            for other, block in enumerate(names):
-                if "generation" in parts(block):
-                    matrix[other, k] = 1 / n_judges
-    return matrix
-
-
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """The pooled strata of one evaluated model, and the components they determine.
-
-    `df`, `ms` have one entry a stratum; `expected` has strata x parameters, `weights`
-    components x strata. `sources` are the names of the strata, `names` those of the components.
-    """
-
-    strata: Strata
-    names: tuple[str, ...]
-    absent: tuple[str, ...]
-    sources: tuple[str, ...]
-    df: FloatArray
-    ms: FloatArray
-    expected: FloatArray
-    weights: FloatArray
-
-    @property
-    def n_judges(self) -> int:
-        return self.strata.balance.judges
-
-
-def _table(cells: Cells, interaction: bool, label: str | None) -> _Table:
-    structure = identify(cells, TERMS if interaction else PAPER_TERMS)
-    name = f"number {cells.model + 1}" if label is None else repr(label)
-    if "residual" in structure.absent:
-        raise DesignError(
-            f"Model {name} has {counted(len(cells.score), 'score')} and nothing varies but the "
-            "judge: no variance can be estimated. It needs a second scenario, a second generation "
-            "or repeated calls; or leave it out with select(models=...)."
-        )
-    table = _strata(cells, name)
-    expected = expected_mean_squares(table.balance)
-    carriers = [carrier(parts(block)) for block in structure.names]
-    pooled: dict[tuple[float, ...], list[str]] = {}
-    for stratum in table.ss:
-        row = tuple(expected[stratum].get(term, 0.0) for term in carriers)
-        pooled.setdefault(row, []).append(stratum)
-    df = np.array([sum(table.df[s] for s in group) for group in pooled.values()], dtype=float)
-    ss = np.array([sum(table.ss[s] for s in group) for group in pooled.values()])
-    matrix = np.array(list(pooled))
-    # As many strata as parameters, in an order that makes the system triangular.
-    weights = finite_panel(structure.names, cells.n_judges) @ np.linalg.inv(matrix)
-    return _Table(
-        strata=table,
-        names=structure.names,
-        absent=structure.absent,
-        sources=tuple(g[0] if len(g) == 1 else "residual" for g in pooled.values()),
-        df=df,
-        ms=ss / df,
-        expected=matrix,
-        weights=np.where(np.abs(weights) > 1e-9 * np.abs(weights).max(1)[:, None], weights, 0.0),
-    )
-
-
-def _strata(cells: Cells, name: str = "") -> Strata:
-    """Decompose a balanced model; a sum of squares that is rounding error alone is zero."""
-    size = balance(cells)
-    if size is None:
-        raise DesignError(_unbalanced([f"{name} ({_imbalance(cells)})"]))
-    table = strata(cells, size)
-    rounding = len(cells.score) * (16 * np.finfo(float).eps * np.abs(cells.score).max()) ** 2
-    return replace(table, ss={k: v if v > rounding else 0.0 for k, v in table.ss.items()})
-
-
-def _row(table: _Table, k: int, interval: str, prob: float) -> tuple[object, ...]:
+def _row(table: PooledStrata, k: int, interval: str, prob: float) -> tuple[object, ...]:
     """Estimate one component: a mean square, or a difference of two, times a constant."""
     weights, ms, df = table.weights[k], table.ms, table.df
     raw = float(weights @ ms)
@@ -411,41 +214,18 @@ def _row(table: _Table, k: int, interval: str, prob: float) -> tuple[object, ...
         ends = chi2_interval(ms[own], df[own], prob)
     low, high = (float(scale * end) for end in ends)
     if np.isnan(low):
-        zero = ms[less if table.names[k] == "judge" else own] == 0
-        method = f"none ({method}: {'a mean square is zero' if zero else 'the estimate is too near zero'})"
+        zero = not ms[own] or not ms[less]
+        why = "a mean square is zero" if zero else "the estimate is not far enough above zero"
+        method = f"none ({method}: {why})"
     elif low < 0:
         method += ", cut at 0"
     low, high = max(low, 0.0), max(high, 0.0)
     return int(df[own]), ms[own], max(raw, 0.0), raw, raw < 0, low, high, method
 
 
-def _f_test(table: Strata, test: str, prob: float) -> dict[str, object]:
-    errors = [s for s in _ERRORS[test] if s in table.ss]
-    df1, df2 = table.df["judge"], sum(table.df[s] for s in errors)
-    note, F = "", np.nan
-    if df2:
-        error, effect = sum(table.ss[s] for s in errors) / df2, table.mean_square("judge")
-        if error > 0:
-            F = effect / error
-        else:
-            note = "the error mean square is zero"
-            F = np.inf if effect > 0 else np.nan
-    elif table.balance.scenarios == 1:
-        note = "one scenario: no degrees of freedom for the error"
-    else:
-        note = "no degrees of freedom for the error"
-    low, high = noncentral_f_interval(F, df1, max(df2, 1), prob)
-    p = special.fdtrc(df1, max(df2, 1), F)
-    numbers = {"F": F, "df1": df1, "df2": df2, "p": p}
-    numbers |= {"noncentrality_low": low, "noncentrality_high": high}
-    return (
-        {"test": test}
-        | {k: v if isinstance(v, int) else float(v) for k, v in numbers.items()}
-        | {"note": note}
-    )
-
-
-def _notes(table: _Table, frame: pd.DataFrame, interaction: bool, label: str | None) -> list[str]:
+def _notes(
+    table: PooledStrata, frame: pd.DataFrame, interaction: bool, label: str | None
+) -> list[str]:
     who = "" if label is None else f"{label}: "
     notes = [
         f"{who}{name} came out negative ({raw:.4g}) and is reported as 0."
@@ -458,60 +238,3 @@ def _notes(table: _Table, frame: pd.DataFrame, interaction: bool, label: str | N
     if table.strata.balance.scenarios == 1 and "judge" in table.names:
         notes.append(f"{who}judge is that within the one scenario, scenario:judge included.")
     return notes
-
-
-def _in_words(names: Sequence[str], row: FloatArray) -> str:
-    """Write an expected mean square, the residual first."""
-    words = []
-    for name, weight in reversed(list(zip(names, row, strict=True))):
-        if abs(weight) > 1e-9 * np.abs(row).max():
-            factor = "" if np.isclose(weight, 1) else f"{weight:.4g} "
-            words.append(f"{factor}({name})" if "+" in name else f"{factor}{name}")
-    return " + ".join(words)
-
-
-def _balanced_cells(scores: ScoreTable) -> tuple[Cells, ...]:
-    cells = cells_by_model(scores.calls, len(scores.models))
-    bad = [
-        f"{label!r} ({_imbalance(c)})"
-        for label, c in zip(scores.models, cells, strict=True)
-        if balance(c) is None
-    ]
-    if bad:
-        raise DesignError(_unbalanced(bad))
-    return cells
-
-
-def _unbalanced(models: Sequence[str]) -> str:
-    noun = "model" if len(models) == 1 else "models"
-    return (
-        f"The closed forms need a balanced table, and {noun} {listed(models)} is not. "
-        "reml(scores) estimates the same components from any table; or leave out the scenarios "
-        "or judges that are incomplete with select(...)."
-    )
-
-
-def _imbalance(cells: Cells) -> str:
-    """Say what keeps a model's calls from being balanced."""
-    K, generations = cells.n_judges, cells.n_generations
-    per_scenario = np.bincount(cells.generation_scenario)
-    per_cell = np.bincount(cells.generation * K + cells.judge, minlength=generations * K)
-    found = []
-    if empty := int((per_cell == 0).sum()):
-        found.append(f"{empty:,} of {per_cell.size:,} cells missing")
-    if np.ptp(per_scenario):
-        found.append(f"{per_scenario.min()} to {per_scenario.max()} generations per scenario")
-    asked = per_cell[per_cell > 0]
-    if np.ptp(asked):
-        found.append(f"{asked.min()} to {asked.max()} calls per cell")
-    return ", ".join(found)
-
-
-def _check_options(interval: str, prob: float) -> None:
-    if interval not in _INTERVALS:
-        raise BayesJudgeError(
-            f"interval={interval!r} is not a choice; it is one of {quoted(_INTERVALS)}."
-            f"{did_you_mean(str(interval), _INTERVALS)}"
-        )
-    if not 0 < prob < 1:
-        raise BayesJudgeError(f"prob={prob!r} must lie between 0 and 1, such as 0.95.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ def check(file: str, as_json: bool, out: str | None, **options: Any) -> None:
     """Audit a table: what is there, and what it can tell apart."""
     from bayesjudge.cli import show
     from bayesjudge.design.check import check as audit
-    from bayesjudge.cli.report import design_as_dict, print_design
+    from bayesjudge.cli.results import design_as_dict, print_design
 
     design = audit(read(file, options))
     if out:
@@ -47,15 +46,15 @@ def check(file: str, as_json: bool, out: str | None, **options: Any) -> None:
 def anova(file: str, interaction: bool, interval: str, as_json: bool, out: str | None,
           **options: Any) -> None:
     """Closed-form variance components; REML where the table is not balanced."""
-    from bayesjudge.cli import report, show
+    from bayesjudge.cli import results, show
 
-    result = report.closed_forms(read(file, options), interaction, interval)
+    result = results.closed_forms(read(file, options), interaction, interval)
     if out:
         show.write(out, result.estimates, f_test=result.f_test, method=result.method)
     if as_json:
         click.echo(show.as_json(result.as_dict()))
     else:
-        report.print_closed_forms(result)
+        results.print_closed_forms(result)
         _wrote(out)
 
 
@@ -76,31 +75,31 @@ def fit(file: str, as_json: bool, out: str | None, **options: Any) -> None:
 @out("Folder for fit and tables.")
 def demo(as_json: bool, out: str | None, **options: Any) -> None:
     """Audit, closed forms and fit of the bundled panel of half-point scores."""
-    from bayesjudge.cli import report, show
+    from bayesjudge.cli import results, show
     from bayesjudge.design.check import check as audit
     from bayesjudge.examples import DESCRIPTIONS, load
 
     scores = load("mtbench-ordinal")
     if not as_json:
         show.console().print(f"[bold]example:mtbench-ordinal[/bold]  {DESCRIPTIONS['mtbench-ordinal']}\n")
-        report.print_design(audit(scores))
+        results.print_design(audit(scores))
     raise click.exceptions.Exit(_fit_and_show(scores, as_json, out, **options))
 
 
 def _fit_and_show(scores: ScoreTable, as_json: bool, out: str | None, **options: Any) -> int:
-    from bayesjudge.cli import report, show
+    from bayesjudge.cli import results, show
 
     if out:
-        report.check_place(Path(out))
+        results.check_place(Path(out))
     with show.stages() as stage:
         tree = _run(scores, stage, options)
         stage("comparing with closed forms")
-        result = report.fitted(tree)
-    written = report.write_fit(Path(out), tree, result) if out else []
+        result = results.fitted(tree)
+    written = results.write_fit(Path(out), tree, result) if out else []
     if as_json:
-        click.echo(json.dumps(json.loads(show.as_json(result.as_dict())), ensure_ascii=False, indent=2))
+        click.echo(show.as_json(result.as_dict()))
     else:
-        report.print_fit(result)
+        results.print_fit(result)
         for path in written:
             _wrote(path)
     return 0 if result.passed else 1
