@@ -14,15 +14,15 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from bayesjudge.anova_table import anova, judge_f_test, judge_means, mean_squares
     from bayesjudge.comparison import compare
-    from bayesjudge.variance_components import components
     from bayesjudge.design.check import check
-    from bayesjudge.random_effects import effects
     from bayesjudge.examples import load as example
     from bayesjudge.fitting import fit
+    from bayesjudge.random_effects import effects
     from bayesjudge.readers import read_scores
     from bayesjudge.reml_fit import reml
     from bayesjudge.scores import ScoreTable
     from bayesjudge.tree import load, problems, save
+    from bayesjudge.variance_components import components
 
 _HOMES = {
     "ScoreTable": "scores",

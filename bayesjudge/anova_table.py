@@ -29,7 +29,7 @@ from bayesjudge.settings import INTERVAL_PROB
 from bayesjudge.wording import did_you_mean, quoted
 
 if TYPE_CHECKING:
-    from bayesjudge.cells import Cells
+    from bayesjudge.design.cells import Cells
     from bayesjudge.scores import ScoreTable
 
 __all__ = ["anova", "anova_model", "judge_f_test", "judge_means", "mean_squares"]
@@ -37,10 +37,6 @@ __all__ = ["anova", "anova_model", "judge_f_test", "judge_means", "mean_squares"
 _INTERVALS = {
     "mls": ("modified large sample", modified_large_sample),
     "satterthwaite": ("Satterthwaite", satterthwaite),
-}
-_ERRORS = {
-    "paper": ("scenario:judge", "generation:judge", "residual"),
-    "interaction": ("scenario:judge",),
 }
 _COLUMNS = ["df", "mean_square", "estimate", "raw", "truncated", "ci_low", "ci_high", "method"]
 
@@ -118,8 +114,13 @@ def anova(
         for test in frame.attrs["f_test"]
     ]
     notes = [note for frame in frames for note in frame.attrs["notes"]]
-    asked = {"interaction": interaction, "interval": interval, "prob": prob}
-    table.attrs = {"f_test": tests, "notes": notes} | asked
+    table.attrs = {
+        "f_test": tests,
+        "notes": notes,
+        "interaction": interaction,
+        "interval": interval,
+        "prob": prob,
+    }
     return table
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesjudge.anova_table import anova_model
-from bayesjudge.cells import Cells, balance, cells_by_model
+from bayesjudge.design.cells import Cells, balance, cells_by_model
 from bayesjudge.errors import DesignError, FitError
 from bayesjudge.random_effects import calls_of
 from bayesjudge.reml_fit import reml_model
@@ -128,7 +128,8 @@ def _closed(cells: Cells, interaction: bool) -> pd.DataFrame:
 
 def _restricted(cells: Cells, interaction: bool) -> pd.Series:
     try:
-        return reml_model(cells, interaction)["estimate"]
+        estimates: pd.Series = reml_model(cells, interaction)["estimate"]
+        return estimates
     except DesignError:
         return pd.Series(dtype=float)
 
@@ -148,7 +149,7 @@ def what_the_interaction_changes(references: pd.DataFrame) -> list[str]:
         own = rows.droplevel("model")
         if "generation" not in own.index or "scenario:judge" not in own.index:
             continue
-        with_it, without = own.loc["generation", ["anova_raw", "anova_paper"]]
+        with_it, without = (float(own[c]["generation"]) for c in ("anova_raw", "anova_paper"))
         if np.isnan(with_it) or np.isnan(without):
             continue
         lost = "nothing, or less than nothing, of it" if without <= 0 else f"{without:.3g} of it"

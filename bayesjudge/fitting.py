@@ -85,9 +85,7 @@ def fit(
     flat = sampled.sigma.reshape(chains * draws, -1)
     panel = panel_draws(layout, flat, np.random.default_rng(used))
     say("checking the fit")
-    return assemble(
-        layout, scores, sampled, panel, diagnose, seed=used, prior_scale=prior_scale
-    )
+    return assemble(layout, scores, sampled, panel, diagnose, seed=used, prior_scale=prior_scale)
 
 
 def _sample(

@@ -12,11 +12,14 @@ Burdick, Graybill, Jeyaratnam and Lu (1990) for differences; Satterthwaite (1946
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FloatArray = NDArray[np.float64]
 

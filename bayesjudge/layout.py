@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesjudge.cells import Balance, Cells, balance, cells_by_model
+from bayesjudge.design.cells import Balance, Cells, balance, cells_by_model
+from bayesjudge.design.identify import Structure, identify
 from bayesjudge.errors import DesignError
-from bayesjudge.identify import Structure, identify
 from bayesjudge.marginal.patterns import Patterns, patterns
 from bayesjudge.marginal.strata import Strata, strata
 from bayesjudge.priors import Prior, widest
@@ -141,9 +141,7 @@ def lay_out(scores: ScoreTable, spec: Spec, prior_scale: float = 1.0) -> Layout:
         for c, structure in zip(cells, structures, strict=True)
         for slot in _slots(c, structure, by_judge=spec.residual == "judge")
     )
-    sizes: list[Balance | None] = [
-        None if spec.residual == "judge" else balance(c) for c in cells
-    ]
+    sizes: list[Balance | None] = [None if spec.residual == "judge" else balance(c) for c in cells]
     return Layout(
         spec=spec,
         models=scores.models,
@@ -158,7 +156,9 @@ def lay_out(scores: ScoreTable, spec: Spec, prior_scale: float = 1.0) -> Layout:
         },
         mean_prior=spec.mean.scaled(unit).shifted(low if spec.unit == "range" else 0.0),
         patterns=tuple(patterns(c) for c in cells),
-        strata=tuple(b and strata(c, b) for c, b in zip(cells, sizes, strict=True)),
+        strata=tuple(
+            None if b is None else strata(c, b) for c, b in zip(cells, sizes, strict=True)
+        ),
     )
 
 

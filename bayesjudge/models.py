@@ -103,16 +103,14 @@ def _balanced(layout: Layout, variances: Any) -> Any:
     # One residual serves all judges in a balanced table: that of the first stands for them.
     roles = layout.roles()[:, : rows.coefficients.shape[2], :]
     coefficients = np.einsum("rmt,mts->rs", rows.coefficients, roles)
-    data = [
-        pm.Data(f"strata_{name}", value)
-        for name, value in (
-            ("df", rows.df),
-            ("ss", rows.ss),
-            ("known", rows.known),
-            ("coefficients", coefficients),
-        )
-    ]
-    return log_marginal(*data, variances, xp=pt)
+    return log_marginal(
+        pm.Data("strata_df", rows.df),
+        pm.Data("strata_ss", rows.ss),
+        pm.Data("strata_known", rows.known),
+        pm.Data("strata_coefficients", coefficients),
+        variances,
+        xp=pt,
+    )
 
 
 def _general(layout: Layout, variances: Any) -> Any:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesjudge.cells import Cells, balance, cells_by_model
+from bayesjudge.design.cells import Cells, balance, cells_by_model
+from bayesjudge.design.identify import identify
 from bayesjudge.errors import DesignError
-from bayesjudge.identify import identify
 from bayesjudge.marginal.strata import Strata, expected_mean_squares, strata
 from bayesjudge.terms import TERMS, carrier, parts
 from bayesjudge.wording import counted, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from bayesjudge.scores import ScoreTable
 
@@ -38,7 +38,7 @@ def finite_panel(names: Sequence[str], n_judges: int) -> FloatArray:
     Parameters
     ----------
     names : sequence of str
-        The identified terms and sums, from `bayesjudge.identify.identify`.
+        The identified terms and sums, from `bayesjudge.design.identify.identify`.
     n_judges : int
         Judges of the panel, K.
 
@@ -110,6 +110,22 @@ class PooledStrata:
 
 
 def pooled_strata(cells: Cells, interaction: bool, label: str | None) -> PooledStrata:
+    """Pool the strata of one evaluated model and solve for its components.
+
+    Parameters
+    ----------
+    cells : Cells
+        The calls of one evaluated model.
+    interaction : bool
+        Whether the model has scenario:judge and generation:judge.
+    label : str or None
+        The model's name, for messages.
+
+    Raises
+    ------
+    DesignError
+        If it is not balanced, or nothing in it varies but the judge.
+    """
     structure = identify(cells, TERMS if interaction else PAPER_TERMS)
     name = f"number {cells.model + 1}" if label is None else repr(label)
     if "residual" in structure.absent:
@@ -153,6 +169,7 @@ def balanced_strata(cells: Cells, name: str = "") -> Strata:
 
 
 def balanced_cells(scores: ScoreTable) -> tuple[Cells, ...]:
+    """Return the calls of each evaluated model, or refuse if some are not balanced."""
     cells = cells_by_model(scores.calls, len(scores.models))
     bad = [
         f"{label!r} ({_imbalance(c)})"

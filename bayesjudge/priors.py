@@ -140,9 +140,7 @@ class Prior:
         family = _FAMILIES[self.dist]
         return float(family.base(**self.kwargs).ppf(0.75 if family.folded else 0.5))
 
-    def draw(
-        self, size: int | tuple[int, ...], rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def draw(self, size: int | tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:
         """Draw from the prior."""
         family = _FAMILIES[self.dist]
         x = np.asarray(family.base(**self.kwargs).rvs(size=size, random_state=rng))

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesjudge.cells import Cells, cells_by_model
+from bayesjudge.design.cells import Cells, cells_by_model
 from bayesjudge.engines.conditional import blocks
 from bayesjudge.errors import FitError
 from bayesjudge.marginal import gaussian
@@ -32,8 +32,13 @@ def calls_of(tree: xr.DataTree) -> Calls:
             "effects of single scenarios and generations can't be drawn from it"
         )
     data = tree["observed_data"].to_dataset()
-    index = [data[f"{name}_index"].to_numpy() for name in ("model", "scenario", "generation")]
-    return Calls(*index, data["judge_index"].to_numpy(), data["score"].to_numpy())
+    return Calls(
+        model=data["model_index"].to_numpy(),
+        scenario=data["scenario_index"].to_numpy(),
+        generation=data["generation_index"].to_numpy(),
+        judge=data["judge_index"].to_numpy(),
+        score=data["score"].to_numpy(),
+    )
 
 
 def effects(tree: xr.DataTree, seed: int = 0) -> xr.Dataset:
@@ -87,9 +92,9 @@ def effects(tree: xr.DataTree, seed: int = 0) -> xr.Dataset:
             tau = _tau(stats, m, b[block], rng)
             alpha = tau.mean(axis=2)
             found["scenario"][block, t, ids] = alpha
-            found["scenario:judge"][np.arange(total)[block][:, None, None], t, ids[:, None], who] = (
-                tau - alpha[..., None]
-            )
+            found["scenario:judge"][
+                np.arange(total)[block][:, None, None], t, ids[:, None], who
+            ] = tau - alpha[..., None]
             found["generation"][block, cells.generation_ids] = _beta(
                 cells, here, b[block], tau, rng
             )
@@ -111,14 +116,14 @@ def _variances(posterior: xr.Dataset, names: dict[str, str], cells: Cells) -> Va
             return np.zeros(total)
         sigma = posterior[f"sigma_{names[term]}"].isel(model=cells.model)
         values = sigma.transpose("chain", "draw", ...).to_numpy() ** 2
-        return np.nan_to_num(values.reshape(total, *values.shape[2:]))
+        return np.asarray(np.nan_to_num(values.reshape(total, *values.shape[2:])))
 
     *fixed, residual = (flat(term) for term in TERMS)
     if residual.ndim == 1:
         residual = np.repeat(residual[:, None], cells.n_judges, axis=1)
     else:
         residual = residual[:, cells.judge_ids]
-    return Variances(*fixed, residual)
+    return gaussian.by_term(np.stack(fixed, axis=-1), residual)
 
 
 def _judge_means(posterior: xr.Dataset, cells: Cells) -> FloatArray:

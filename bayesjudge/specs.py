@@ -170,9 +170,7 @@ def _terms(terms: tuple[str, ...], path: str) -> tuple[str, ...]:
     return in_order(terms)
 
 
-def _prior(
-    table: Mapping[str, Any], key: str, families: Mapping[str, Family], path: str
-) -> Prior:
+def _prior(table: Mapping[str, Any], key: str, families: Mapping[str, Family], path: str) -> Prior:
     where = f"{path} [priors] {key}"
     if key not in table:
         raise SpecError(f"{where}: is missing; every term and the mean need a prior")

@@ -26,7 +26,7 @@ def panel_means(tree: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFrame:
         Index model; columns ``mean, median, sd, eti_low, eti_high`` (score), for scenarios like
         these (``attrs["target"]`` is "population"), and ``judges``: how many judges it is over.
     """
-    mu = tree["posterior"]["mu"]
+    mu = tree["posterior"].to_dataset()["mu"]
     frame = pd.DataFrame(summarize(mu, prob), index=pd.Index(mu["model"].to_numpy(), name="model"))
     frame["judges"] = tree["constant_data"]["n_judges"].to_numpy()
     frame.attrs = {"prob": prob, "target": "population"}
@@ -50,13 +50,13 @@ def judge_offsets(tree: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFram
         ``p_positive``, the probability that the judge is lenient. Only judges that scored the
         model, and no row for a model with one judge.
     """
-    gamma = tree["posterior"]["gamma"]
+    gamma = tree["posterior"].to_dataset()["gamma"]
     index = pd.MultiIndex.from_product(
         [gamma["model"].to_numpy(), gamma["judge"].to_numpy()], names=["model", "judge"]
     )
     columns = {name: values.ravel() for name, values in summarize(gamma, prob).items()}
     columns["p_positive"] = (gamma > 0).mean(("chain", "draw")).to_numpy().ravel()
     frame = pd.DataFrame(columns, index=index)
-    frame = frame[np.isfinite(frame["mean"])]
+    frame = frame.loc[np.isfinite(frame["mean"])]
     frame.attrs = {"prob": prob}
     return frame

@@ -64,18 +64,15 @@ def assemble(
     if len(scores.calls.score) <= OBSERVED_LIMIT:
         groups["/observed_data"] = _observed_data(scores)
     tree = xr.DataTree.from_dict(groups)
-    tree.attrs = (
-        _provenance(layout, scores, sampled, seed=seed, prior_scale=prior_scale)
-        | {
-            "verdict": "passed" if verdict.passed else "failed",
-            "problems": "\n".join(verdict.problems),
-            "rhat_max": verdict.rhat_max,
-            "ess_bulk_min": verdict.ess_bulk_min,
-            "ess_tail_min": verdict.ess_tail_min,
-            "divergences": verdict.divergences,
-            "bfmi_min": verdict.bfmi_min,
-        }
-    )
+    tree.attrs = _provenance(layout, scores, sampled, seed=seed, prior_scale=prior_scale) | {
+        "verdict": "passed" if verdict.passed else "failed",
+        "problems": "\n".join(verdict.problems),
+        "rhat_max": verdict.rhat_max,
+        "ess_bulk_min": verdict.ess_bulk_min,
+        "ess_tail_min": verdict.ess_tail_min,
+        "divergences": verdict.divergences,
+        "bfmi_min": verdict.bfmi_min,
+    }
     return tree
 
 
@@ -205,7 +202,7 @@ def _log_likelihood(layout: Layout, shape: tuple[int, ...], panel: PanelDraws) -
     array = xr.DataArray(
         values,
         dims=("chain", "draw", "model", "scenario"),
-        attrs={"meaning": "of each scenario given mu, gamma and the sigmas, effects integrated out"},
+        attrs={"meaning": "by scenario, given mu, gamma and the sigmas; effects integrated out"},
     )
     coords = _coords(layout, *shape)
     del coords["judge"]
@@ -234,7 +231,7 @@ def _observed_data(scores: ScoreTable) -> xr.Dataset:
 
 
 def _constant_data(layout: Layout, scores: ScoreTable) -> xr.Dataset:
-    """Counts, the analysis of variance of balanced models, and the labels of generations."""
+    """Return counts, the analysis of variance of balanced models, and the labels of generations."""
     models, judges = len(layout.models), len(layout.judges)
     calls = np.zeros((models, judges), dtype=np.int64)
     np.add.at(calls, (scores.calls.model, scores.calls.judge), 1)

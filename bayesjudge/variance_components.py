@@ -46,7 +46,7 @@ def components(tree: xr.DataTree) -> xr.DataArray:
         for name, array in posterior.data_vars.items()
         if str(name).startswith("sigma_")
     }
-    K = tree["constant_data"]["n_judges"]
+    K = tree["constant_data"].to_dataset()["n_judges"]
     found = {name: _one(name, sigma, posterior, K) for name, sigma in sigmas.items()}
     free = next((n for n in found if carrier(parts(n)) == "generation:judge"), None)
     if free is not None:
@@ -56,8 +56,9 @@ def components(tree: xr.DataTree) -> xr.DataArray:
         if home is not None and home != free:
             found[home] = found[home] + share
     order = sorted(found, key=lambda name: [TERMS.index(term) for term in parts(name)])
-    together = xr.concat([found[name] for name in order], dim="component", coords="minimal",
-                         compat="override")
+    together = xr.concat(
+        [found[name] for name in order], dim="component", coords="minimal", compat="override"
+    )
     together = together.assign_coords(component=order)
     result = together.transpose("chain", "draw", "model", "component").rename("variance")
     result.attrs = {

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from bayesjudge.cells import Cells
+from bayesjudge.design.cells import Cells
 from bayesjudge.marginal.gaussian import Variances
 
 
@@ -31,9 +31,7 @@ def cells_of(rows, score):
     order = sorted(range(len(rows)), key=lambda k: rows[k])
     scenario, generation, judge = np.array([rows[k] for k in order]).T
     scenario_ids, scenario_codes = np.unique(scenario, return_inverse=True)
-    generation_ids, generation_codes = np.unique(
-        scenario * 1000 + generation, return_inverse=True
-    )
+    generation_ids, generation_codes = np.unique(scenario * 1000 + generation, return_inverse=True)
     judge_ids, judge_codes = np.unique(judge, return_inverse=True)
     return Cells(
         model=0,
@@ -50,7 +48,11 @@ def cells_of(rows, score):
 def variances(K, by_judge=False, **changes):
     """Variances that differ from each other."""
     values = {
-        "scenario": 0.7, "generation": 0.3, "judge": 0.4, "interaction": 0.25, "cell": 0.15,
+        "scenario": 0.7,
+        "generation": 0.3,
+        "judge": 0.4,
+        "interaction": 0.25,
+        "cell": 0.15,
         "residual": 0.5 + 0.3 * by_judge * np.arange(K) + np.zeros(K),
     } | changes
     return Variances(**{name: np.asarray(value, dtype=float) for name, value in values.items()})
@@ -81,8 +83,9 @@ def dense_log_marginal(cells, v, mean, sd):
     return stats.multivariate_normal(np.full(len(V), mean), V).logpdf(cells.score)
 
 
-def simulate(n, m, K, *, scenario, generation, judge, interaction, residual, mu=5.0, seed=0,
-             models=("A",)):
+def simulate(
+    n, m, K, *, scenario, generation, judge, interaction, residual, mu=5.0, seed=0, models=("A",)
+):
     """A long table from the linear model; judge offsets have exactly the dispersion given."""
     rng = np.random.default_rng(seed)
     frames = []
@@ -97,9 +100,14 @@ def simulate(n, m, K, *, scenario, generation, judge, interaction, residual, mu=
         X = X + rng.normal(0, np.sqrt(residual), (n, m, K))
         i, j, k = (index.ravel() for index in np.indices(X.shape))
         frames.append(
-            pd.DataFrame({
-                "model": model, "scenario": i + 1, "generation": j + 1,
-                "judge": [f"judge {x + 1}" for x in k], "score": X.ravel(),
-            })
+            pd.DataFrame(
+                {
+                    "model": model,
+                    "scenario": i + 1,
+                    "generation": j + 1,
+                    "judge": [f"judge {x + 1}" for x in k],
+                    "score": X.ravel(),
+                }
+            )
         )
     return pd.concat(frames, ignore_index=True)

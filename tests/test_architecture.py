@@ -14,38 +14,22 @@ LAYERS = [
     line.split()
     for line in """
         errors
-        wording terms provenance settings
-        raw priors
-        labels missing
-        columns scale where
-        repeats
+        wording terms settings
+        priors
         scores
-        reading
         examples
         readers
-        cells
-        identify
         design
-        strata
-        anova specs
-        marginal
+        marginal specs
+        intervals
+        anova_table reml_fit
         layout
         models
         engines
-        reml fit
-        resume
-        components
-        effects
-        compare
-        allocation schedule judges leaderboard
-        planning audit
-        simulate loo checks
-        calibration many
-        integrations
-        run
-        plots
-        report
-        demo
+        tree
+        fitting
+        variance_components random_effects
+        summaries comparison
     """.strip().splitlines()
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

@@ -18,7 +18,7 @@ from panels import (
 )
 from scipy import stats
 
-from bayesjudge.cells import balance
+from bayesjudge.design.cells import balance
 from bayesjudge.marginal import gaussian, strata
 from bayesjudge.marginal.op import GaussianMarginal
 from bayesjudge.marginal.patterns import patterns
@@ -41,7 +41,9 @@ UNBALANCED = {
     "cyclic, two calls": cyclic(9, 2, 4),
     "cyclic, more calls than judges": cyclic(7, 5, 3),
     "unequal repeats": thinned(crossed(5, 3, 3, repeats=3), 0.5, seed=1),
-    "unequal generations": [(i, j, k) for i in range(6) for j in range(1 + i % 3) for k in range(3)],
+    "unequal generations": [
+        (i, j, k) for i in range(6) for j in range(1 + i % 3) for k in range(3)
+    ],
 }
 DESIGNS = BALANCED | UNBALANCED
 
@@ -134,7 +136,8 @@ def test_gradient_equals_finite_differences(name, prior):
             change[k] = step
             ends = [
                 gaussian.log_marginal(
-                    stats_, replace(v, **{field.name: np.reshape(value + s * change, value.shape)}),
+                    stats_,
+                    replace(v, **{field.name: np.reshape(value + s * change, value.shape)}),
                     prior,
                 )
                 for s in (1, -1)
@@ -199,9 +202,7 @@ def test_draws_are_evaluated_together_as_one_by_one(name):
     one_by_one = [gaussian.log_marginal(stats_, v, PRIOR) for v in several]
     np.testing.assert_allclose(gaussian.log_marginal(stats_, together, PRIOR), one_by_one)
     b = np.stack([np.arange(K) + 4.0, np.arange(K) + 5.0])
-    by_scenario = gaussian.log_likelihood_by_scenario(
-        stats_, gaussian.moments(stats_, together), b
-    )
+    by_scenario = gaussian.log_likelihood_by_scenario(stats_, gaussian.moments(stats_, together), b)
     for k, v in enumerate(several):
         m = gaussian.moments(stats_, v)
         alone = gaussian.log_likelihood_by_scenario(stats_, m, b[k])
@@ -240,8 +241,11 @@ def test_expected_mean_squares_equal_traces():
     for t, term in enumerate(TERMS):
         if term == "judge":
             continue
-        v = variances(K, **{f: 0.0 for f in ("scenario", "generation", "judge", "interaction",
-                                             "cell")}, residual=np.zeros(K))
+        v = variances(
+            K,
+            **dict.fromkeys(("scenario", "generation", "judge", "interaction", "cell"), 0.0),
+            residual=np.zeros(K),
+        )
         name = ["scenario", "generation", "judge", "interaction", "cell", "residual"][t]
         v = replace(v, **{name: np.ones(K) if name == "residual" else np.array(1.0)})
         V = dense_covariance(cells, v)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import sys
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,6 @@ from test_scores import CALLS, note_with, panel, same_calls
 from test_scores_refusals import check, refusal
 
 from bayesjudge.readers import read_scores
-from bayesjudge.scores import ScoreTable
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 FORMATS = ("csv", "tsv", "parquet", "jsonl", "ndjson", "json")
@@ -266,7 +266,9 @@ class TestExamples:
     @pytest.fixture(autouse=True)
     def example(self, monkeypatch):
         examples = types.ModuleType("bayesjudge.examples")
-        examples.load = lambda name: ScoreTable.from_frame(panel(), scale=(1, 10), source=name)
+        examples.load = lambda name: replace(
+            read_scores(panel(), scale=(1, 10)), source=f"example:{name}"
+        )
         monkeypatch.setitem(sys.modules, "bayesjudge.examples", examples)
 
     def test_loaded_and_filtered(self):

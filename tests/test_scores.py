@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayesjudge.errors import ScoreError
-from bayesjudge.labels import natural_order
 from bayesjudge.readers import read_scores
-from bayesjudge.scale import Scale
 from bayesjudge.scores import ScoreTable
+from bayesjudge.scores.labels import natural_order
+from bayesjudge.scores.scale import Scale
 
 CALLS = ("model", "scenario", "generation", "judge", "score")
 
@@ -112,9 +112,6 @@ class TestTable:
             "<ScoreTable DataFrame: 2 models, 3 scenarios, 12 generations, 2 judges, 23 scores, "
             "1 missing; scale 1 to 10 by 0.5 (declared)>"
         )
-
-    def test_from_frame_is_the_same_path(self):
-        same_calls(read_scores(panel()), ScoreTable.from_frame(panel(), scale="1:10"))
 
     def test_import_needs_only_numpy_and_pandas(self):
         code = (

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def check(file: str, as_json: bool, out: str | None, **options: Any) -> None:
     """Audit a table: what is there, and what it can tell apart."""
     from bayesjudge.cli import show
-    from bayesjudge.design.check import check as audit
     from bayesjudge.cli.results import design_as_dict, print_design
+    from bayesjudge.design.check import check as audit
 
     design = audit(read(file, options))
     if out:
@@ -37,14 +37,24 @@ def check(file: str, as_json: bool, out: str | None, **options: Any) -> None:
 
 @click.command()
 @reading
-@click.option("--interaction/--no-interaction", default=False, show_default=True,
-              help="With scenario:judge (full G-study), or as in the paper.")
-@click.option("--interval", type=click.Choice(["mls", "satterthwaite"]), default="mls",
-              show_default=True, help="Intervals of differences of mean squares.")
+@click.option(
+    "--interaction/--no-interaction",
+    default=False,
+    show_default=True,
+    help="With scenario:judge (full G-study), or as in the paper.",
+)
+@click.option(
+    "--interval",
+    type=click.Choice(["mls", "satterthwaite"]),
+    default="mls",
+    show_default=True,
+    help="Intervals of differences of mean squares.",
+)
 @as_json
 @out("Write the estimates to this .csv or .json file.")
-def anova(file: str, interaction: bool, interval: str, as_json: bool, out: str | None,
-          **options: Any) -> None:
+def anova(
+    file: str, interaction: bool, interval: str, as_json: bool, out: str | None, **options: Any
+) -> None:
     """Closed-form variance components; REML where the table is not balanced."""
     from bayesjudge.cli import results, show
 
@@ -81,7 +91,9 @@ def demo(as_json: bool, out: str | None, **options: Any) -> None:
 
     scores = load("mtbench-ordinal")
     if not as_json:
-        show.console().print(f"[bold]example:mtbench-ordinal[/bold]  {DESCRIPTIONS['mtbench-ordinal']}\n")
+        show.console().print(
+            f"[bold]example:mtbench-ordinal[/bold]  {DESCRIPTIONS['mtbench-ordinal']}\n"
+        )
         results.print_design(audit(scores))
     raise click.exceptions.Exit(_fit_and_show(scores, as_json, out, **options))
 

@@ -39,24 +39,52 @@ def _columns_or_pattern(
 
 
 READING = (
-    click.option("--format", "format_", type=click.Choice(["csv", "tsv", "parquet", "jsonl", "json"]),
-                 help="What the file is, when its ending does not say."),
-    click.option("--columns", callback=_pairs, metavar="OURS=YOURS,...",
-                 help="Names of columns, such as model=system,scenario=question."),
-    click.option("--judges", callback=_columns_or_pattern, metavar="A,B,...|PATTERN",
-                 help="Judge columns of a wide table: a list, or a pattern such as 'judge_*'."),
+    click.option(
+        "--format",
+        "format_",
+        type=click.Choice(["csv", "tsv", "parquet", "jsonl", "json"]),
+        help="What the file is, when its ending does not say.",
+    ),
+    click.option(
+        "--columns",
+        callback=_pairs,
+        metavar="OURS=YOURS,...",
+        help="Names of columns, such as model=system,scenario=question.",
+    ),
+    click.option(
+        "--judges",
+        callback=_columns_or_pattern,
+        metavar="A,B,...|PATTERN",
+        help="Judge columns of a wide table: a list, or a pattern such as 'judge_*'.",
+    ),
     click.option("--model-name", metavar="LABEL", help="Label for a table without a model column."),
     click.option("--judge-name", metavar="LABEL", help="Label for a table without a judge column."),
-    click.option("--where", metavar="CONDITION",
-                 help="Rows to use, such as \"axis == 'correctness'\"."),
+    click.option(
+        "--where", metavar="CONDITION", help="Rows to use, such as \"axis == 'correctness'\"."
+    ),
     click.option("--scale", metavar="LOW:HIGH[:STEP]", help="The scale, such as 1:10."),
     click.option("--levels", metavar="A,B,...", help="The allowed scores, such as 0,1,2."),
-    click.option("--outside", type=click.Choice(["refuse", "missing", "keep"]), default="refuse",
-                 show_default=True, help="Scores outside the scale."),
-    click.option("--repeats", type=click.Choice(["refuse", "keep", "mean"]), default="refuse",
-                 show_default=True, help="Several calls of a judge on one generation."),
-    click.option("--missing", "missing_", multiple=True, metavar="VALUE",
-                 help="A further mark of a missing score; may be repeated."),
+    click.option(
+        "--outside",
+        type=click.Choice(["refuse", "missing", "keep"]),
+        default="refuse",
+        show_default=True,
+        help="Scores outside the scale.",
+    ),
+    click.option(
+        "--repeats",
+        type=click.Choice(["refuse", "keep", "mean"]),
+        default="refuse",
+        show_default=True,
+        help="Several calls of a judge on one generation.",
+    ),
+    click.option(
+        "--missing",
+        "missing_",
+        multiple=True,
+        metavar="VALUE",
+        help="A further mark of a missing score; may be repeated.",
+    ),
 )
 
 
@@ -93,19 +121,44 @@ def out(help_text: str) -> Callable[[Command], Command]:
 
 
 FITTING = (
-    click.option("--model", "model", default="linear", show_default=True, metavar="NAME|FILE.toml",
-                 help="linear, linear-paper, linear-judge-residual, or your own file."),
+    click.option(
+        "--model",
+        "model",
+        default="linear",
+        show_default=True,
+        metavar="NAME|FILE.toml",
+        help="linear, linear-paper, linear-judge-residual, or your own file.",
+    ),
     click.option("--engine", type=click.Choice(["nuts"]), default="nuts", show_default=True),
-    click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True,
-                 help="The same seed gives the same numbers."),
+    click.option(
+        "--seed",
+        type=click.IntRange(0, 2**32 - 1),
+        default=1,
+        show_default=True,
+        help="The same seed gives the same numbers.",
+    ),
     click.option("--chains", type=click.IntRange(1), default=4, show_default=True),
-    click.option("--draws", type=click.IntRange(4), default=1000, show_default=True,
-                 help="Kept draws in each chain."),
-    click.option("--tune", type=click.IntRange(1), default=1000, show_default=True,
-                 help="Warm-up draws in each chain."),
-    click.option("--prior-scale", type=click.FloatRange(0, min_open=True), default=1.0,
-                 show_default=True,
-                 help="Multiplies the priors of all standard deviations: 2 is twice as wide."),
+    click.option(
+        "--draws",
+        type=click.IntRange(4),
+        default=1000,
+        show_default=True,
+        help="Kept draws in each chain.",
+    ),
+    click.option(
+        "--tune",
+        type=click.IntRange(1),
+        default=1000,
+        show_default=True,
+        help="Warm-up draws in each chain.",
+    ),
+    click.option(
+        "--prior-scale",
+        type=click.FloatRange(0, min_open=True),
+        default=1.0,
+        show_default=True,
+        help="Multiplies the priors of all standard deviations: 2 is twice as wide.",
+    ),
 )
 
 

@@ -71,9 +71,12 @@ class ClosedForms:
 
     def as_dict(self) -> dict[str, Any]:
         """Turn them into plain values."""
-        f_test = [] if self.f_test is None else self.f_test
-        return {"method": self.method, "estimates": self.estimates, "f_test": f_test,
-                "notes": list(self.notes)}
+        return {
+            "method": self.method,
+            "estimates": self.estimates,
+            "f_test": self.f_test,
+            "notes": list(self.notes),
+        }
 
 
 def closed_forms(scores: ScoreTable, interaction: bool, interval: str) -> ClosedForms:
@@ -138,7 +141,12 @@ def fitted(tree: xr.DataTree) -> FitSummary:
     from bayesjudge.comparison import compare
     from bayesjudge.summaries import judge_offsets, panel_means
 
-    return FitSummary(compare(tree), panel_means(tree), judge_offsets(tree), dict(tree.attrs))
+    return FitSummary(
+        compare(tree),
+        panel_means(tree),
+        judge_offsets(tree),
+        {str(k): v for k, v in tree.attrs.items()},
+    )
 
 
 def print_fit(result: FitSummary) -> None:
@@ -155,12 +163,11 @@ def print_fit(result: FitSummary) -> None:
         "is negative); anova paper: without scenario:judge."
     )
     console.print(
-        show.table(result.comparison, f"Variance components, model {a['model']} (score²){mark}",
-                   caption)
+        show.table(
+            result.comparison, f"Variance components, model {a['model']} (score²){mark}", caption
+        )
     )
-    console.print(
-        show.table(result.means, f"Panel means, for scenarios like these (score){mark}")
-    )
+    console.print(show.table(result.means, f"Panel means, for scenarios like these (score){mark}"))
     if len(result.offsets):
         offsets = result.offsets["mean"].unstack("judge")
         console.print(

@@ -30,8 +30,14 @@ def console() -> Console:
 def table(frame: pd.DataFrame, title: str = "", caption: str = "") -> Table:
     """Turn a frame into a table: index first, numbers right-aligned to four digits."""
     plain = frame.reset_index()
-    made = Table(title=title or None, caption=caption or None, title_justify="left",
-                 caption_justify="left", title_style="bold", header_style="bold")
+    made = Table(
+        title=title or None,
+        caption=caption or None,
+        title_justify="left",
+        caption_justify="left",
+        title_style="bold",
+        header_style="bold",
+    )
     numeric = [pd.api.types.is_numeric_dtype(plain[c]) and plain[c].dtype != bool for c in plain]
     for name, right in zip(plain.columns, numeric, strict=True):
         made.add_column(escape(_title(name)), justify="right" if right else "left")

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bayesjudge.cells import Balance, Cells, balance, cells_by_model
 from bayesjudge.design import wording
+from bayesjudge.design.cells import Balance, Cells, balance, cells_by_model
 from bayesjudge.design.connect import Block, blocks, offset_errors
 from bayesjudge.design.duplicates import near_duplicates
-from bayesjudge.identify import Structure, identify
+from bayesjudge.design.identify import Structure, identify
 from bayesjudge.scores import ScoreTable
 from bayesjudge.terms import TERMS, in_order, sum_name
 
@@ -213,6 +213,10 @@ def _coarsest(structures: list[Structure]) -> dict[str, Known]:
                 member[term] = joined
     absent = {term for structure in structures for term in structure.absent}
     return {
-        term: False if term in absent else True if len(member[term]) == 1 else sum_name(member[term])
+        term: False
+        if term in absent
+        else True
+        if len(member[term]) == 1
+        else sum_name(member[term])
         for term in TERMS
     }

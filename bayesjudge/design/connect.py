@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from bayesjudge.cells import Cells
+from bayesjudge.design.cells import Cells
 
 FloatArray = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ def blocks(cells: Cells) -> tuple[Block, ...]:
 
 
 def offset_errors(cells: Cells) -> FloatArray:
-    """Standard error of each judge's mean when its scenarios are a random share of all.
+    """Return the standard error of each judge's mean when its scenarios are a random share of all.
 
     The variance between a judge's scenario means holds the scenario variance, as it must when
     two judges have no scenario in common: SE(gamma_l - gamma_k)² is the sum of two of these

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayesjudge.cells import Cells
+from bayesjudge.design.cells import Cells
 
 FloatArray = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ def _by_judge(cells: Cells, K: int) -> FloatArray:
 
 
 def _excess(X: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:
-    """What each judge says beyond its mean and beyond what the others say of the generation."""
+    """Return what a judge says beyond its mean and beyond what the others say."""
     centred = np.where(seen, X - np.nanmean(X, axis=0), 0.0)
     total, count = centred.sum(axis=1, keepdims=True), seen.sum(axis=1, keepdims=True)
     return centred - (total - centred) / np.maximum(count - seen, 1)

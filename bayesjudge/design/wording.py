@@ -59,18 +59,16 @@ def warnings(
     yield from _gathered(details, _unconnected(scores, details))
     yield from _gathered(details, ((d.model, text) for d in details for text in _absent(d)))
     yield from _gathered(details, ((d.model, text) for d in details for text in _thin(d)))
-    for row in duplicates.itertuples():
-        alike = "" if np.isnan(row.correlation) else f", correlation {row.correlation:.2f}"
+    for row in duplicates.to_dict("records"):
+        alike = "" if np.isnan(row["correlation"]) else f", correlation {row['correlation']:.2f}"
         yield (
-            f"Judges {row.judge_a} and {row.judge_b} say nearly the same ({row.equal:.0%} equal "
-            f"scores on {row.common} generations{alike}): together they count hardly more than "
+            f"Judges {row['judge_a']} and {row['judge_b']} say nearly the same "
+            f"({row['equal']:.0%} equal scores on {row['common']} generations{alike}): together they count hardly more than "
             "one opinion, but weigh twice in the panel mean."
         )
 
 
-def _gathered(
-    details: Sequence[ModelDesign], found: Iterable[tuple[str, str]]
-) -> Iterator[str]:
+def _gathered(details: Sequence[ModelDesign], found: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Say once what holds for several evaluated models."""
     by_text: dict[str, list[str]] = {}
     for model, text in found:
@@ -92,7 +90,7 @@ def _missing(scores: ScoreTable) -> Iterator[str]:
     ]
     bounds = scores.panel_mean_bounds()
     widest = (bounds["high"] - bounds["low"]).idxmax()
-    low, high = bounds.loc[widest, ["low", "high"]]
+    low, high = bounds["low"][widest], bounds["high"][widest]
     scale = "" if scores.scale_declared else " of the observed range"
     yield (
         f"Missing scores: {total} ({listed(named)}). They are treated as missing at random: as if "
@@ -113,9 +111,7 @@ def _subsets(scores: ScoreTable, details: Sequence[ModelDesign]) -> Iterator[str
             )
 
 
-def _unconnected(
-    scores: ScoreTable, details: Sequence[ModelDesign]
-) -> Iterator[tuple[str, str]]:
+def _unconnected(scores: ScoreTable, details: Sequence[ModelDesign]) -> Iterator[tuple[str, str]]:
     for detail in details:
         if len(detail.blocks) < 2:
             continue

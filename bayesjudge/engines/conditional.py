@@ -54,7 +54,7 @@ def variances(layout: Layout, sigma: FloatArray, model: int) -> Variances:
     placed = sigma**2 @ layout.roles()[model].T
     fixed = len(TERMS) - 1
     residual = placed[:, fixed + layout.cells[model].judge_ids]
-    return Variances(*placed[:, :fixed].T, residual)
+    return gaussian.by_term(placed[:, :fixed], residual)
 
 
 def blocks(stats: Patterns, draws: int) -> Iterator[slice]:
@@ -96,7 +96,7 @@ def panel_draws(layout: Layout, sigma: FloatArray, rng: np.random.Generator) -> 
             mu[block, t] = b.mean(axis=1)
             if cells.n_judges > 1:
                 gamma[block, t, cells.judge_ids] = b - b.mean(axis=1, keepdims=True)
-            log_likelihood[block, t, cells.scenario_ids] = (
-                gaussian.log_likelihood_by_scenario(stats, m, b)
+            log_likelihood[block, t, cells.scenario_ids] = gaussian.log_likelihood_by_scenario(
+                stats, m, b
             )
     return PanelDraws(mu, gamma, log_likelihood)

@@ -100,8 +100,8 @@ def load(name: str) -> ScoreTable:
         If there is no example of that name.
     """
     table = frame(name)
-    from bayesjudge.raw import from_dataframe
-    from bayesjudge.reading import Reading, build
+    from bayesjudge.scores.raw import from_dataframe
+    from bayesjudge.scores.reading import Reading, build
 
     reading = Reading(scale=_SCALES[name], outside="keep")
     return build(from_dataframe(table, f"example:{name}"), reading)

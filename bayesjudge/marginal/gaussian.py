@@ -47,6 +47,20 @@ class Variances:
     residual: FloatArray
 
 
+def by_term(values: FloatArray, residual: FloatArray) -> Variances:
+    """Name variances that stand in the order of `bayesjudge.terms.TERMS`.
+
+    Parameters
+    ----------
+    values : float array, shape (..., 5)
+        All but the residual.
+    residual : float array, shape (..., K)
+        By judge.
+    """
+    scenario, generation, judge, interaction, cell = np.moveaxis(values, -1, 0)
+    return Variances(scenario, generation, judge, interaction, cell, residual)
+
+
 @dataclass(frozen=True, eq=False)
 class Prior:
     """Normal prior of the panel mean (score)."""
@@ -77,7 +91,7 @@ class _Level:
 def _root(common: FloatArray, contrast: FloatArray, K: int) -> FloatArray:
     """Symmetric square root of ``common J + contrast (I - J/K)``, shape (..., K, K)."""
     J = np.full((K, K), 1.0 / K)
-    root = np.sqrt(common * K)[..., None, None] * J
+    root: FloatArray = np.sqrt(common * K)[..., None, None] * J
     return root + np.sqrt(contrast)[..., None, None] * (np.eye(K) - J)
 
 

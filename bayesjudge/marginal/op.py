@@ -17,7 +17,7 @@ from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch import basic as numba_dispatch
 
-from bayesjudge.marginal.gaussian import Prior, Variances, value_and_gradient
+from bayesjudge.marginal.gaussian import Prior, by_term, value_and_gradient
 from bayesjudge.marginal.patterns import Patterns
 
 FloatArray = NDArray[np.float64]
@@ -48,7 +48,8 @@ def value_and_rows(
     """
     total, gradient = 0.0, np.zeros_like(variances)
     for row, slope, (stats, judge_ids) in zip(variances, gradient, tables, strict=True):
-        value, d = value_and_gradient(stats, Variances(*row[:_COLUMNS], row[_COLUMNS + judge_ids]), prior)
+        v = by_term(row[:_COLUMNS], row[_COLUMNS + judge_ids])
+        value, d = value_and_gradient(stats, v, prior)
         total += value
         slope[:_COLUMNS] = d.scenario, d.generation, d.judge, d.interaction, d.cell
         slope[_COLUMNS + judge_ids] = d.residual
@@ -60,9 +61,7 @@ class GaussianMarginal(Op):  # type: ignore[misc]
 
     __props__ = ()
 
-    def __init__(
-        self, tables: Sequence[tuple[Patterns, NDArray[np.int64]]], prior: Prior
-    ) -> None:
+    def __init__(self, tables: Sequence[tuple[Patterns, NDArray[np.int64]]], prior: Prior) -> None:
         self.tables = tuple(tables)
         self.prior = prior
 
@@ -87,7 +86,7 @@ class GaussianMarginal(Op):  # type: ignore[misc]
         return [cotangents[0] * outputs[1]]
 
 
-@numba_dispatch.numba_funcify.register(GaussianMarginal)
+@numba_dispatch.numba_funcify.register(GaussianMarginal)  # type: ignore[untyped-decorator]
 def _by_numba(op: GaussianMarginal, node: Any = None, **_: Any) -> Any:
     """Call back into NumPy from compiled code: on purpose, so without the warning about it."""
     with warnings.catch_warnings():

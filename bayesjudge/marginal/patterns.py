@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesjudge.cells import Cells
+from bayesjudge.design.cells import Cells
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesjudge.cells import Balance, Cells
+from bayesjudge.design.cells import Balance, Cells
 from bayesjudge.terms import TERMS
 
 FloatArray = NDArray[np.float64]
@@ -107,7 +107,7 @@ def strata(cells: Cells, balance: Balance) -> Strata:
     cells : Cells
         The calls of one evaluated model.
     balance : Balance
-        Its sizes, from `bayesjudge.cells.balance`.
+        Its sizes, from `bayesjudge.design.cells.balance`.
     """
     n, m, K, r = balance.scenarios, balance.generations, balance.judges, balance.repeats
     grand = cells.score.mean()
@@ -159,9 +159,7 @@ class StrataRows:
     coefficients: FloatArray
 
 
-def strata_rows(
-    tables: Sequence[Strata | None], prior_mean: float, prior_sd: float
-) -> StrataRows:
+def strata_rows(tables: Sequence[Strata | None], prior_mean: float, prior_sd: float) -> StrataRows:
     """Stack the strata of several models, with the grand mean's prior worked in.
 
     Parameters

@@ -10,7 +10,7 @@ from bayesjudge.errors import ScoreError
 from bayesjudge.readers.files import FORMATS, locate, recognise
 from bayesjudge.readers.jsonl import read_json, read_jsonl
 from bayesjudge.readers.tables import read_delimited, read_parquet
-from bayesjudge.reading import Reading, build
+from bayesjudge.scores.reading import Reading, build
 from bayesjudge.wording import did_you_mean, quoted
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from bayesjudge.raw import RawTable
     from bayesjudge.scores import ScoreTable
+    from bayesjudge.scores.raw import RawTable
 
 __all__ = ["read_scores", "read_table"]
 
@@ -116,7 +116,7 @@ def read_scores(
 
 
 def read_table(source: str | Path, *, format: str | None = None) -> RawTable:
-    """Read a file's columns as they are, for `bayesjudge.reading.build`.
+    """Read a file's columns as they are, for `bayesjudge.scores.reading.build`.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def read_table(source: str | Path, *, format: str | None = None) -> RawTable:
 def _from_frame(source: object, format: str | None, reading: Reading) -> ScoreTable:
     import pandas as pd
 
-    from bayesjudge.raw import from_dataframe
+    from bayesjudge.scores.raw import from_dataframe
 
     if not isinstance(source, pd.DataFrame):
         raise ScoreError(
@@ -174,5 +174,5 @@ def _example(source: str, format: str | None, reading: Reading) -> ScoreTable:
         )
     from bayesjudge.examples import load
 
-    table = replace(load(source.removeprefix(EXAMPLE)), source=source)
+    table = load(source.removeprefix(EXAMPLE))
     return table if reading.where is None else table.where(reading.where)

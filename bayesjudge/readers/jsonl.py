@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from bayesjudge.errors import ScoreError
-from bayesjudge.raw import RawTable
 from bayesjudge.readers.files import read_text
+from bayesjudge.scores.raw import RawTable
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bayesjudge.errors import ScoreError
-from bayesjudge.raw import RawTable, check_columns, from_dataframe
 from bayesjudge.readers.files import read_text
+from bayesjudge.scores.raw import RawTable, check_columns, from_dataframe
 from bayesjudge.wording import counted
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from bayesjudge.errors import ScoreError
-from bayesjudge.labels import text_codes
-from bayesjudge.missing import MISSING_TEXTS, NUMBER
+from bayesjudge.scores.labels import text_codes
+from bayesjudge.scores.missing import MISSING_TEXTS, NUMBER
 from bayesjudge.wording import did_you_mean, listed, nearest, quoted
 
 FACETS = ("model", "scenario", "generation", "judge")

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from bayesjudge.errors import ScoreError
-from bayesjudge.labels import texts_of
+from bayesjudge.scores.labels import texts_of
 from bayesjudge.wording import counted, did_you_mean, quoted
 
 BoolArray = npt.NDArray[np.bool_]

@@ -16,7 +16,7 @@ from bayesjudge.errors import ScoreError
 from bayesjudge.wording import SHOWN, counted, listed
 
 if TYPE_CHECKING:
-    from bayesjudge.raw import RawTable
+    from bayesjudge.scores.raw import RawTable
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

@@ -17,7 +17,7 @@ from bayesjudge.wording import counted, listed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bayesjudge.raw import RawTable
+    from bayesjudge.scores.raw import RawTable
 
 LONGEST = 200  # characters of a label
 _DIGITS = re.compile(r"([0-9]+)")

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from bayesjudge.columns import COLUMNS, FACETS, arrange, resolve_columns
 from bayesjudge.errors import ScoreError
-from bayesjudge.labels import natural_order, read_labels
-from bayesjudge.missing import parse_failures, read_numbers
-from bayesjudge.repeats import settle_generations, settle_repeats
-from bayesjudge.scale import DeclaredScale, declare, observed, settle_outside
-from bayesjudge.scores import ScoreTable, encode
-from bayesjudge.where import filter_notes, rows_where
+from bayesjudge.scores.columns import COLUMNS, FACETS, arrange, resolve_columns
+from bayesjudge.scores.labels import natural_order, read_labels
+from bayesjudge.scores.missing import parse_failures, read_numbers
+from bayesjudge.scores.repeats import settle_generations, settle_repeats
+from bayesjudge.scores.scale import DeclaredScale, declare, observed, settle_outside
+from bayesjudge.scores.table import ScoreTable, encode
+from bayesjudge.scores.where import filter_notes, rows_where
 from bayesjudge.wording import counted, did_you_mean, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bayesjudge.raw import RawTable
+    from bayesjudge.scores.raw import RawTable
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -9,17 +9,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from bayesjudge.columns import FACETS
 from bayesjudge.errors import ScoreError
-from bayesjudge.labels import natural_key, natural_order
-from bayesjudge.raw import from_dataframe
-from bayesjudge.where import filter_notes, rows_where
+from bayesjudge.scores.columns import FACETS
+from bayesjudge.scores.labels import natural_key, natural_order
+from bayesjudge.scores.where import filter_notes, rows_where
 from bayesjudge.wording import counted, did_you_mean, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bayesjudge.scale import Scale
+    from bayesjudge.scores.scale import Scale
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -56,7 +55,7 @@ class Calls:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreTable:
-    """Scores that were validated; made by `bayesjudge.read_scores` or `from_frame`.
+    """Scores that were validated; made by `bayesjudge.read_scores`.
 
     Labels are in natural order (``"2"`` before ``"10"``) and are those with at least one score:
     a judge whose calls all failed is in `frame` and `missing`, but not in `judges`.
@@ -98,35 +97,6 @@ class ScoreTable:
     source: str
     notes: tuple[str, ...]
     calls: Calls
-
-    @classmethod
-    def from_frame(
-        cls, frame: pd.DataFrame, *, source: str = "DataFrame", **options: Any
-    ) -> ScoreTable:
-        """Validate a data frame.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            Long or wide; it is copied, never changed.
-        source : str
-            What to call it in messages.
-        **options
-            Those of `bayesjudge.read_scores`, but ``format``.
-
-        Returns
-        -------
-        ScoreTable
-
-        Raises
-        ------
-        ScoreError
-            If the table can't be read without guessing.
-        """
-        # Here and not above: reading ends in this class, so its module imports this one.
-        from bayesjudge.reading import Reading, build
-
-        return build(from_dataframe(frame, source), Reading(**options))
 
     @property
     def missing(self) -> pd.DataFrame:

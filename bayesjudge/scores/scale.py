@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bayesjudge.errors import ScoreError
-from bayesjudge.missing import score_examples
+from bayesjudge.scores.missing import score_examples
 from bayesjudge.wording import SHOWN, counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bayesjudge.raw import RawTable
+    from bayesjudge.scores.raw import RawTable
 
 FloatArray = npt.NDArray[np.float64]
 MOST_LEVELS = 10_000

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from bayesjudge.columns import ALIASES, COLUMNS, FACETS
 from bayesjudge.errors import ScoreError
-from bayesjudge.missing import cell_name
+from bayesjudge.scores.columns import ALIASES, COLUMNS, FACETS
+from bayesjudge.scores.missing import cell_name
 from bayesjudge.wording import counted
 
 if TYPE_CHECKING:
-    from bayesjudge.raw import RawTable
+    from bayesjudge.scores.raw import RawTable
 
 BoolArray = npt.NDArray[np.bool_]
 _FEW = 50  # distinct values up to which an extra column may be a further facet

@@ -1,0 +1,131 @@
+"""The calls of one evaluated model as arrays: who scored what, coded from zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from bayesjudge.scores import Calls
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The calls of one evaluated model.
+
+    A *cell* is one judge on one generation; it holds one call, or several when a judge was
+    asked repeatedly. Scenarios, generations and judges are numbered among those that this
+    model has; the ``*_ids`` say where each stands in the whole table.
+
+    Attributes
+    ----------
+    model : int
+        Position of the evaluated model in the table's labels.
+    scenario, generation, judge : int array, shape (calls,)
+        Codes from 0, sorted by scenario, then generation, then judge.
+    score : float array, shape (calls,)
+        Scores, none missing.
+    scenario_ids, generation_ids, judge_ids : int array
+        Positions in the table's scenarios, generations and judges.
+    """
+
+    model: int
+    scenario: IntArray
+    generation: IntArray
+    judge: IntArray
+    score: FloatArray
+    scenario_ids: IntArray
+    generation_ids: IntArray
+    judge_ids: IntArray
+
+    @property
+    def n_scenarios(self) -> int:
+        """Number of scenarios that this model has scores in."""
+        return len(self.scenario_ids)
+
+    @property
+    def n_generations(self) -> int:
+        """Number of generations, over all scenarios."""
+        return len(self.generation_ids)
+
+    @property
+    def n_judges(self) -> int:
+        """Number of judges that scored this model."""
+        return len(self.judge_ids)
+
+    @property
+    def generation_scenario(self) -> IntArray:
+        """Scenario of each generation, shape (generations,)."""
+        first = np.unique(self.generation, return_index=True)[1]
+        return self.scenario[first]
+
+
+@dataclass(frozen=True)
+class Balance:
+    """The sizes of a balanced table: every judge on every generation, equally often."""
+
+    scenarios: int
+    generations: int
+    judges: int
+    repeats: int
+
+
+def cells_by_model(calls: Calls, n_models: int) -> tuple[Cells, ...]:
+    """Split the calls of a table by evaluated model.
+
+    Parameters
+    ----------
+    calls : Calls
+        The scores that are there, coded.
+    n_models : int
+        Number of evaluated models in the table.
+
+    Returns
+    -------
+    tuple of Cells
+        One for each evaluated model, in the order of the table's labels.
+    """
+    return tuple(_cells(calls, model) for model in range(n_models))
+
+
+def _cells(calls: Calls, model: int) -> Cells:
+    mine = calls.model == model
+    order = np.lexsort(
+        (calls.score[mine], calls.judge[mine], calls.generation[mine], calls.scenario[mine])
+    )
+    scenario_ids, scenario = np.unique(calls.scenario[mine][order], return_inverse=True)
+    judge_ids, judge = np.unique(calls.judge[mine][order], return_inverse=True)
+    # Generations are numbered by scenario first, so that a scenario's are neighbours.
+    raw = calls.generation[mine][order]
+    starts = np.flatnonzero(np.r_[True, raw[1:] != raw[:-1]]) if len(raw) else raw
+    generation = np.zeros(len(raw), dtype=np.int64)
+    generation[starts[1:]] = 1
+    return Cells(
+        model=model,
+        scenario=scenario.astype(np.int64),
+        generation=np.cumsum(generation),
+        judge=judge.astype(np.int64),
+        score=calls.score[mine][order],
+        scenario_ids=scenario_ids,
+        generation_ids=raw[starts],
+        judge_ids=judge_ids,
+    )
+
+
+def balance(cells: Cells) -> Balance | None:
+    """Return the sizes of a balanced table, or None when it is not balanced."""
+    n, generations, K = cells.n_scenarios, cells.n_generations, cells.n_judges
+    per_scenario = np.bincount(cells.generation_scenario, minlength=n)
+    if not len(cells.score) or np.ptp(per_scenario):
+        return None
+    repeats, rest = divmod(len(cells.score), generations * K)
+    per_cell = np.bincount(cells.generation * K + cells.judge, minlength=generations * K)
+    if rest or not np.all(per_cell == repeats):
+        return None
+    return Balance(n, int(per_scenario[0]), K, repeats)

@@ -1,0 +1,6 @@
+"""The validated score table, and every step from a table as found to it."""
+
+from bayesjudge.scores.scale import Scale
+from bayesjudge.scores.table import Calls, ScoreTable
+
+__all__ = ["Calls", "Scale", "ScoreTable"]
