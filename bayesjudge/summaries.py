@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -57,6 +56,6 @@ def judge_offsets(tree: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFram
     columns = {name: values.ravel() for name, values in summarize(gamma, prob).items()}
     columns["p_positive"] = (gamma > 0).mean(("chain", "draw")).to_numpy().ravel()
     frame = pd.DataFrame(columns, index=index)
-    frame = frame.loc[np.isfinite(frame["mean"])]
+    frame = frame.dropna(subset=["mean"])
     frame.attrs = {"prob": prob}
     return frame

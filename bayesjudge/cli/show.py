@@ -69,7 +69,7 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Turn a frame into rows for JSON, the index among the columns."""
     plain = frame.reset_index()
     plain.columns = [_title(c).replace(" ", "_") if isinstance(c, tuple) else c for c in plain]
-    return [dict(row) for row in plain.to_dict("records")]
+    return [{str(k): v for k, v in row.items()} for row in plain.to_dict("records")]
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,8 @@
 r"""The linear model on any table: likelihood, gradient and conditional moments.
 
-Three Gaussian levels are integrated out, one inside the other. With :math:`q_l = c_l/(\sigma_{e,l}^2
-+ c_l \sigma_z^2)` the precision of judge l's cell mean in a generation,
+Three Gaussian levels are integrated out, one inside the other. With
+:math:`q_l = c_l/(\sigma_{e,l}^2 + c_l \sigma_z^2)` the precision of judge l's cell mean in a
+generation,
 
 1. the generation effect leaves :math:`G = \mathrm{diag}(q) - w\,qq'`,
    :math:`w = \sigma_b^2/(1 + \sigma_b^2 \sum q)`; a scenario has :math:`M = \sum G` and
@@ -91,8 +92,8 @@ class _Level:
 def _root(common: FloatArray, contrast: FloatArray, K: int) -> FloatArray:
     """Symmetric square root of ``common J + contrast (I - J/K)``, shape (..., K, K)."""
     J = np.full((K, K), 1.0 / K)
-    root: FloatArray = np.sqrt(common * K)[..., None, None] * J
-    return root + np.sqrt(contrast)[..., None, None] * (np.eye(K) - J)
+    root = np.sqrt(common * K)[..., None, None] * J
+    return np.asarray(root + np.sqrt(contrast)[..., None, None] * (np.eye(K) - J))
 
 
 def _absorb(M: FloatArray, F: FloatArray) -> _Level:
@@ -296,7 +297,7 @@ def value_and_gradient(
     left = a - A @ mean
     d_judge = 0.0 if prior is None else np.sum(contrast * (A - A @ V @ A)) - left @ contrast @ left
 
-    # Total effect x = b + tau of each scenario given the data: mean by scenario, covariance by kind.
+    # Total effect x = b + tau of a scenario given the data: its mean, and covariance by kind.
     pass_on = np.eye(K) - m.E @ M
     X = m.E + pass_on @ V @ np.swapaxes(pass_on, -1, -2)
     x = mean + (m.E[kind] @ (r - (M @ mean)[kind])[..., None])[..., 0]
