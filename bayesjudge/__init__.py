@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bayesjudge.readers import read_scores
     from bayesjudge.reml_fit import reml
     from bayesjudge.scores import ScoreTable
+    from bayesjudge.summaries import judge_offsets, panel_means
     from bayesjudge.tree import load, problems, save
     from bayesjudge.variance_components import components
 
@@ -33,6 +34,8 @@ _HOMES = {
     "effects": "random_effects",
     "example": "examples",
     "fit": "fitting",
+    "judge_offsets": "summaries",
+    "panel_means": "summaries",
     "judge_f_test": "anova_table",
     "judge_means": "anova_table",
     "load": "tree",
@@ -55,8 +58,10 @@ __all__ = [
     "fit",
     "judge_f_test",
     "judge_means",
+    "judge_offsets",
     "load",
     "mean_squares",
+    "panel_means",
     "problems",
     "read_scores",
     "reml",

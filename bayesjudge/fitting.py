@@ -28,7 +28,7 @@ def fit(
     seed: int | None = None,
     chains: int = 4,
     draws: int = 1000,
-    tune: int = 1000,
+    tune: int = 500,
     prior_scale: float = 1.0,
     progress: bool = False,
     on_stage: Callable[[str], None] | None = None,

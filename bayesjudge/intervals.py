@@ -31,9 +31,9 @@ _LARGE_NONCENTRALITY = 1e7
 _LARGE_TOTAL = 1e5
 
 # Gauss-Legendre nodes on (0, 1), for averages over the quantiles of chi-squared.
-_NODES, _WEIGHTS = special.roots_sh_legendre(48)
+_NODES, _WEIGHTS = special.roots_sh_legendre(32)
 
-_HALVINGS = 48
+_HALVINGS = 36
 
 # With fewer degrees of freedom the lower quantile of chi-squared is zero to machine precision.
 _FEWEST_DF = 0.05

@@ -10,7 +10,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesjudge.layout import Layout
-from bayesjudge.marginal import gaussian
+from bayesjudge.marginal.compiled import pack
 from bayesjudge.marginal.op import GaussianMarginal
 from bayesjudge.marginal.strata import log_marginal, strata_rows
 from bayesjudge.priors import Prior
@@ -116,8 +116,9 @@ def _balanced(layout: Layout, variances: Any) -> Any:
 def _general(layout: Layout, variances: Any) -> Any:
     mean = layout.mean_prior.kwargs
     models = [t for t, table in enumerate(layout.strata) if table is None]
-    tables = [(layout.patterns[t], layout.cells[t].judge_ids) for t in models]
-    op = GaussianMarginal(tables, gaussian.Prior(mean["mu"], mean["sigma"]))
+    packed = pack([(layout.patterns[t], layout.cells[t].judge_ids) for t in models])
+    data = [pm.Data(f"packed_{name}", value) for name, value in packed._asdict().items()]
     roles = layout.roles()[models]
     flat = pt.dot(pt.constant(roles.reshape(-1, roles.shape[-1])), variances)
-    return op(flat.reshape(roles.shape[:2]))[0]
+    prior = pm.Data("mean_prior", np.array([mean["mu"], mean["sigma"]]))
+    return GaussianMarginal()(flat.reshape(roles.shape[:2]), prior, *data)[0]

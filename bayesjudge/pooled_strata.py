@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesjudge.design.cells import Cells, balance, cells_by_model
-from bayesjudge.design.identify import identify
+from bayesjudge.design.identify import Structure, identify
 from bayesjudge.errors import DesignError
 from bayesjudge.marginal.strata import Strata, expected_mean_squares, strata
 from bayesjudge.terms import TERMS, carrier, parts
@@ -61,6 +61,41 @@ def finite_panel(names: Sequence[str], n_judges: int) -> FloatArray:
                 if "generation" in parts(block):
                     matrix[other, k] = 1 / n_judges
     return matrix
+
+
+def require_estimable(label: str | None, cells: Cells, structure: Structure) -> str:
+    """Refuse an evaluated model whose calls can't carry the components; else return its name.
+
+    Parameters
+    ----------
+    label : str or None
+        The model's name; its number will do.
+    cells : Cells
+        Its calls.
+    structure : Structure
+        What they can tell apart.
+
+    Raises
+    ------
+    DesignError
+        If nothing varies but the judge, or terms are known neither apart nor as one term.
+    """
+    name = f"number {cells.model + 1}" if label is None else repr(label)
+    if "residual" in structure.absent:
+        raise DesignError(
+            f"Model {name} has {counted(len(cells.score), 'score')} and nothing varies but the "
+            "judge: no variance can be estimated. It needs a second scenario, a second generation "
+            "or repeated calls; or leave it out with select(models=...)."
+        )
+    if structure.entangled:
+        raise DesignError(
+            f"Model {name}: the design mixes scenarios in such a way that "
+            f"{', '.join(structure.entangled[0])} are known only in combinations, not as separate "
+            "variances nor as one common term. Score a few scenarios with two judges on two "
+            "generations, or leave out scenario:judge (interaction=False; for a fit, "
+            "model='linear-paper')."
+        )
+    return name
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,13 +162,7 @@ def pooled_strata(cells: Cells, interaction: bool, label: str | None) -> PooledS
         If it is not balanced, or nothing in it varies but the judge.
     """
     structure = identify(cells, TERMS if interaction else PAPER_TERMS)
-    name = f"number {cells.model + 1}" if label is None else repr(label)
-    if "residual" in structure.absent:
-        raise DesignError(
-            f"Model {name} has {counted(len(cells.score), 'score')} and nothing varies but the "
-            "judge: no variance can be estimated. It needs a second scenario, a second generation "
-            "or repeated calls; or leave it out with select(models=...)."
-        )
+    name = require_estimable(label, cells, structure)
     table = balanced_strata(cells, name)
     expected = expected_mean_squares(table.balance)
     carriers = [carrier(parts(block)) for block in structure.names]
@@ -182,9 +211,10 @@ def balanced_cells(scores: ScoreTable) -> tuple[Cells, ...]:
 
 
 def _unbalanced(models: Sequence[str]) -> str:
-    noun = "model" if len(models) == 1 else "models"
+    one = len(models) == 1
     return (
-        f"The closed forms need a balanced table, and {noun} {listed(models)} is not. "
+        f"The closed forms need a balanced table, and {'model' if one else 'models'} "
+        f"{listed(models)} {'is' if one else 'are'} not. "
         "reml(scores) estimates the same components from any table; or leave out the scenarios "
         "or judges that are incomplete with select(...)."
     )

@@ -9,7 +9,6 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,13 +20,14 @@ from scipy import optimize, special
 from bayesjudge.design.cells import Cells, cells_by_model
 from bayesjudge.design.identify import identify
 from bayesjudge.judge_tables import check_prob
-from bayesjudge.layout import _fit_for_use
 from bayesjudge.marginal.gaussian import Variances, moments, value_and_gradient
 from bayesjudge.marginal.patterns import Patterns, patterns
-from bayesjudge.pooled_strata import PAPER_TERMS, finite_panel
+from bayesjudge.pooled_strata import PAPER_TERMS, finite_panel, require_estimable
 from bayesjudge.terms import TERMS, carrier, parts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bayesjudge.scores import ScoreTable
 
 FloatArray = NDArray[np.float64]
@@ -126,7 +126,7 @@ def reml_model(
         As for `reml`.
     """
     structure = identify(cells, TERMS if interaction else PAPER_TERMS)
-    _fit_for_use(label or f"number {cells.model + 1}", cells, structure)
+    require_estimable(label, cells, structure)
     names = tuple(name for name in structure.names if name != "judge")
     K = cells.n_judges
     problem = _problem(cells, names)
@@ -293,7 +293,7 @@ def _profile(problem: _Problem, x: FloatArray, k: int, prob: float) -> FloatArra
         start = last.copy()
         start[k] = value
         last = _climb(problem, start, fixed=k)
-        return problem(last)[0] - top + fall
+        return max(problem(last)[0] - top + fall, -_WORST)
 
     floor = float(problem.lower[k])
     low = floor if excess(floor) >= 0 else _root(excess, floor, float(x[k]))

@@ -20,6 +20,7 @@ from scipy import stats
 
 from bayesjudge.design.cells import balance
 from bayesjudge.marginal import gaussian, strata
+from bayesjudge.marginal.compiled import pack, value_and_gradient
 from bayesjudge.marginal.op import GaussianMarginal
 from bayesjudge.marginal.patterns import patterns
 from bayesjudge.terms import TERMS
@@ -99,9 +100,9 @@ def test_op_equals_dense_normal_and_carries_the_gradient(name):
     cells = table(name)
     v = variances(cells.n_judges, by_judge=True)
     row = np.r_[v.scenario, v.generation, v.judge, v.interaction, v.cell, v.residual]
-    op = GaussianMarginal([(patterns(cells), np.arange(cells.n_judges))], PRIOR)
+    packed = pack([(patterns(cells), np.arange(cells.n_judges))])
     symbol = pt.dmatrix()
-    value = op(symbol)[0]
+    value = GaussianMarginal()(symbol, np.array([MEAN, SD]), *packed)[0]
     compiled = pytensor.function([symbol], [value, pt.grad(value, symbol)], mode="FAST_COMPILE")
     found, slope = compiled(row[None])
     assert found == pytest.approx(dense_log_marginal(cells, v, MEAN, SD), abs=1e-8)
@@ -117,9 +118,41 @@ def test_op_places_the_judges_of_each_model_in_the_table():
     residual = np.full(7, 99.0)
     residual[where] = v.residual
     row = np.r_[v.scenario, v.generation, v.judge, v.interaction, v.cell, residual]
-    value, slope = GaussianMarginal([(patterns(cells), where)], PRIOR)(pt.constant(row[None]))
-    assert value.eval() == pytest.approx(dense_log_marginal(cells, v, MEAN, SD), abs=1e-8)
-    assert slope.eval()[0, 5] == 0.0
+    value, slope = value_and_gradient(
+        row[None], np.array([MEAN, SD]), *pack([(patterns(cells), where)])
+    )
+    assert value == pytest.approx(dense_log_marginal(cells, v, MEAN, SD), abs=1e-8)
+    assert slope[0, 5] == 0.0
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("by_judge", [False, True])
+def test_compiled_loops_equal_the_statement_in_numpy(name, by_judge):
+    cells = table(name)
+    v = variances(cells.n_judges, by_judge)
+    value, gradient = gaussian.value_and_gradient(patterns(cells), v, PRIOR)
+    row = np.r_[v.scenario, v.generation, v.judge, v.interaction, v.cell, v.residual]
+    ids = np.arange(cells.n_judges)
+    found, slope = value_and_gradient(
+        row[None], np.array([MEAN, SD]), *pack([(patterns(cells), ids)])
+    )
+    by_hand = np.r_[tuple(np.atleast_1d(getattr(gradient, f.name)) for f in fields(gradient))]
+    assert found == pytest.approx(value, abs=1e-9)
+    np.testing.assert_allclose(slope[0], by_hand, rtol=1e-9, atol=1e-9)
+
+
+def test_compiled_loops_take_models_with_different_panels():
+    tables, rows, expected = [], [], 0.0
+    for name, ids in (("cells missing", [0, 2, 3, 5]), ("balanced", [1, 2, 4]), ("one judge", [3])):
+        cells = table(name)
+        v = variances(cells.n_judges, by_judge=True)
+        residual = np.full(6, 7.0)
+        residual[ids] = v.residual
+        tables.append((patterns(cells), np.array(ids)))
+        rows.append(np.r_[v.scenario, v.generation, v.judge, v.interaction, v.cell, residual])
+        expected += dense_log_marginal(cells, v, MEAN, SD)
+    found, _ = value_and_gradient(np.array(rows), np.array([MEAN, SD]), *pack(tables))
+    assert found == pytest.approx(expected, abs=1e-8)
 
 
 @pytest.mark.parametrize("name", DESIGNS)

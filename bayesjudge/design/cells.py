@@ -121,11 +121,13 @@ def _cells(calls: Calls, model: int) -> Cells:
 def balance(cells: Cells) -> Balance | None:
     """Return the sizes of a balanced table, or None when it is not balanced."""
     n, generations, K = cells.n_scenarios, cells.n_generations, cells.n_judges
-    per_scenario = np.bincount(cells.generation_scenario, minlength=n)
-    if not len(cells.score) or np.ptp(per_scenario):
+    if not len(cells.score):
         return None
+    per_scenario = np.bincount(cells.generation_scenario, minlength=n)
     repeats, rest = divmod(len(cells.score), generations * K)
+    if np.ptp(per_scenario) or rest or not repeats:
+        return None
     per_cell = np.bincount(cells.generation * K + cells.judge, minlength=generations * K)
-    if rest or not np.all(per_cell == repeats):
+    if not np.all(per_cell == repeats):
         return None
     return Balance(n, int(per_scenario[0]), K, repeats)

@@ -37,14 +37,20 @@ def blocks(cells: Cells) -> tuple[Block, ...]:
     ones = np.ones(len(cells.score))
     graph = sparse.csr_matrix((ones, (cells.scenario, n + cells.judge)), shape=(n + K, n + K))
     count, part = csgraph.connected_components(graph, directed=False)
-    found = [
-        Block(
-            judges=tuple(int(j) for j in cells.judge_ids[part[n:] == k]),
-            scenarios=tuple(int(i) for i in cells.scenario_ids[part[:n] == k]),
-        )
-        for k in range(count)
-    ]
+    members = zip(
+        _split(cells.judge_ids, part[n:], count),
+        _split(cells.scenario_ids, part[:n], count),
+        strict=True,
+    )
+    found = [Block(judges=judges, scenarios=scenarios) for judges, scenarios in members]
     return tuple(sorted(found, key=lambda block: (-len(block.scenarios), block.judges)))
+
+
+def _split(ids: NDArray[np.int64], part: NDArray[np.int32], count: int) -> list[tuple[int, ...]]:
+    """Gather the ids of each part."""
+    order = np.argsort(part, kind="stable")
+    ends = np.searchsorted(part[order], np.arange(1, count))
+    return [tuple(group.tolist()) for group in np.split(ids[order], ends)]
 
 
 def offset_errors(cells: Cells) -> FloatArray:
@@ -59,14 +65,15 @@ def offset_errors(cells: Cells) -> FloatArray:
     float array, shape (K,)
         In score points; NaN for a judge with fewer than two scenarios.
     """
-    n, K = cells.n_scenarios, cells.n_judges
-    pair = cells.scenario * K + cells.judge
-    count = np.bincount(pair, minlength=n * K).reshape(n, K)
-    total = np.bincount(pair, cells.score, minlength=n * K).reshape(n, K)
-    means = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    scenarios = (count > 0).sum(axis=0)
+    K = cells.n_judges
+    # Only the pairs that have calls: a table of many judges may have few of all pairs.
+    pairs, pair = np.unique(cells.scenario * K + cells.judge, return_inverse=True)
+    means = np.bincount(pair, cells.score) / np.bincount(pair)
+    judge = pairs % K
+    scenarios = np.bincount(judge, minlength=K)
+    centre = np.bincount(judge, means, minlength=K) / scenarios
+    squares = np.bincount(judge, (means - centre[judge]) ** 2, minlength=K)
     errors = np.full(K, np.nan)
     several = scenarios > 1
-    spread = np.nanvar(means[:, several], axis=0, ddof=1)
-    errors[several] = np.sqrt(spread / scenarios[several])
+    errors[several] = np.sqrt(squares[several] / (scenarios[several] - 1) / scenarios[several])
     return errors

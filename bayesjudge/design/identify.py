@@ -7,6 +7,10 @@ means. Two terms whose :math:`M B_c M` are equal are known only as their sum; a 
 :math:`M B_c M` is zero can't be seen at all. No list of designs is needed: the inner products
 :math:`\langle M B_c M, M B_d M \rangle` follow from counts (Searle, Casella and McCulloch,
 *Variance Components*, 1992, chapter 11, on the same quantities in MINQUE).
+
+They are fractions of whole numbers, so their rank is found without rounding, by arithmetic
+modulo a prime: one call in a million that tells two terms apart is not lost. A prime that hides
+a relation by dividing one of its determinants has odds of about one in a billion.
 """
 
 from __future__ import annotations
@@ -16,12 +20,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
 from bayesjudge.design.cells import Cells
 from bayesjudge.terms import RANDOM_TERMS, in_order, sum_name
 
-_TOLERANCE = 1e-9
+IntArray = NDArray[np.int64]
+
+_PRIME = (1 << 31) - 1  # the product of two residues fits into 64 bits
 
 
 @dataclass(frozen=True)
@@ -35,8 +41,9 @@ class Structure:
     absent : tuple of str
         Terms that the table can't show at all.
     entangled : tuple of tuple of str
-        Groups in `blocks` in which no two terms are alike, yet some combination of them
-        vanishes; such a group has one identified total and no single place in the likelihood.
+        Groups in `blocks` in which not all terms are alike, yet some combination of them
+        vanishes: they are known in combinations, none of which has a single place in the
+        likelihood.
     """
 
     blocks: tuple[tuple[str, ...], ...]
@@ -67,15 +74,11 @@ def identify(cells: Cells, terms: Iterable[str]) -> Structure:
     wanted = in_order(terms)
     random = [term for term in wanted if term in RANDOM_TERMS]
     gram = _gram(cells, random)
-    size = np.sqrt(np.diag(gram))
-    seen = [k for k, term in enumerate(random) if size[k] > _TOLERANCE * _scale(cells)]
-    absent = [random[k] for k in range(len(random)) if k not in seen]
-    groups = _groups(gram[np.ix_(seen, seen)])
-    blocks = [tuple(random[seen[k]] for k in group) for group in groups]
+    absent = [term for k, term in enumerate(random) if gram[k][k] == 0]
+    groups = [group for group in _groups(gram) if gram[group[0]][group[0]] != 0]
+    blocks = [tuple(random[k] for k in group) for group in groups]
     entangled = [
-        block
-        for block, group in zip(blocks, groups, strict=True)
-        if not _alike(gram[np.ix_(seen, seen)], group)
+        block for block, group in zip(blocks, groups, strict=True) if not _alike(gram, group)
     ]
     if "judge" in wanted:
         if cells.n_judges > 1:
@@ -86,12 +89,7 @@ def identify(cells: Cells, terms: Iterable[str]) -> Structure:
     return Structure(tuple(first), in_order(absent), tuple(entangled))
 
 
-def _scale(cells: Cells) -> float:
-    """Return the norm that the residual's basis would have without judge means to remove."""
-    return float(np.sqrt(len(cells.score)))
-
-
-def _levels(cells: Cells, term: str) -> NDArray[np.int64]:
+def _levels(cells: Cells, term: str) -> IntArray:
     """Number the levels of one term, one number a call."""
     K = cells.n_judges
     match term:
@@ -108,64 +106,106 @@ def _levels(cells: Cells, term: str) -> NDArray[np.int64]:
     raise ValueError(f"{term!r} is not a random term")
 
 
-def _gram(cells: Cells, terms: list[str]) -> NDArray[np.float64]:
-    """Inner products of the basis matrices with the judge means removed, from counts alone."""
+def _gram(cells: Cells, terms: list[str]) -> list[list[int]]:
+    """Inner products of the basis matrices without judge means, from counts, modulo the prime."""
     calls = np.arange(len(cells.score))
-    one = np.ones(len(calls))
+    one = np.ones(len(calls), dtype=np.int64)
     judges = sparse.csr_matrix((one, (calls, cells.judge)))
-    per_judge = np.asarray(judges.sum(axis=0)).ravel()
+    counts, which = np.unique(np.bincount(cells.judge), return_inverse=True)
+    share = np.array([pow(int(n), -1, _PRIME) for n in counts], dtype=np.int64)[which]
     incidence, by_judge = [], []
     for term in terms:
         levels = np.unique(_levels(cells, term), return_inverse=True)[1]
         Z = sparse.csr_matrix((one, (calls, levels)))
         incidence.append(Z)
         by_judge.append((Z.T @ judges).tocsr())
-    gram = np.zeros((len(terms), len(terms)))
+    own = [":judge" in term or term == "residual" for term in terms]
+    gram = [[0] * len(terms) for _ in terms]
     for a in range(len(terms)):
         for b in range(a, len(terms)):
-            shared = incidence[a].T @ incidence[b]
-            plain = shared.power(2).sum()
-            # 1_l' B_a B_b 1_l for each judge l, then the K x K products 1_l' B 1_k.
-            mixed = by_judge[a].multiply(shared @ by_judge[b]).sum(axis=0)
-            once = (np.asarray(mixed).ravel() / per_judge).sum()
-            left = (by_judge[a].T @ by_judge[a]).multiply(by_judge[b].T @ by_judge[b])
-            inverse = sparse.diags(1 / per_judge)
-            twice = (inverse @ left @ inverse).sum()
-            gram[a, b] = gram[b, a] = plain - 2 * once + twice
+            shared = (incidence[a].T @ incidence[b]).tocsr()
+            plain = int((shared.data**2).sum())
+            # 1_l' B_a B_b 1_l for each judge l, then the squares of the products 1_l' B 1_k.
+            mixed = (_rest(by_judge[a]).multiply(_rest(shared @ by_judge[b]))).tocsr()
+            once = _sum(_product(np.asarray(_rest(mixed).sum(axis=0)).ravel() % _PRIME, share))
+            if own[a] or own[b]:
+                squares = [
+                    np.asarray(by_judge[t].power(2).sum(axis=0)).ravel() % _PRIME for t in (a, b)
+                ]
+                twice = _sum(_product(_product(*squares), _product(share, share)))
+            else:
+                twice = _between(by_judge[a], by_judge[b], share)
+            gram[a][b] = gram[b][a] = (plain - 2 * once + twice) % _PRIME
     return gram
 
 
-def _groups(gram: NDArray[np.float64]) -> list[list[int]]:
-    """Join the terms that some vanishing combination of basis matrices involves together."""
-    size = np.sqrt(np.diag(gram))
-    null = linalg.null_space(gram / np.outer(size, size), rcond=_TOLERANCE)
-    member = list(range(len(size)))
-    for row in _reduced(null.T):
-        tied = np.flatnonzero(np.abs(row) > np.sqrt(_TOLERANCE))
-        joined = {member[k] for k in tied}
-        member = [min(joined) if group in joined else group for group in member]
+def _between(A: sparse.csr_matrix, B: sparse.csr_matrix, share: IntArray) -> int:
+    """Sum over pairs of judges of (A'A)(B'B)/(n n), by judges or by levels, as is cheaper."""
+    per_level = [np.diff(X.indptr) for X in (A, B)]
+    per_judge = [np.bincount(X.indices, minlength=len(share)) for X in (A, B)]
+    if sum(float(n @ n) for n in per_level) <= float(per_judge[0] @ per_judge[1]):
+        pairs = _rest(_squared(A)).multiply(_rest(_squared(B))).tocoo()
+        weight = _product(share[pairs.row], share[pairs.col])
+        return _sum(_product(pairs.data % _PRIME, weight))
+    weighted = A.copy()
+    weighted.data = _product(A.data % _PRIME, share[A.indices])
+    levels = (weighted @ B.T).data % _PRIME
+    return _sum(_product(levels, levels))
+
+
+def _squared(X: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Return X'X; when most of X is filled, by floating point, exact below 2^53."""
+    if X.shape[0] * X.shape[1] > 4 * X.nnz:
+        return (X.T @ X).tocsr()
+    full = X.toarray().astype(float)
+    return sparse.csr_matrix((full.T @ full).astype(np.int64))
+
+
+def _rest(X: sparse.csr_matrix) -> sparse.csr_matrix:
+    X = X.copy()
+    X.data %= _PRIME
+    return X
+
+
+def _product(x: IntArray, y: IntArray) -> IntArray:
+    return x * y % _PRIME
+
+
+def _sum(x: IntArray) -> int:
+    return int(x.sum()) % _PRIME
+
+
+def _groups(gram: list[list[int]]) -> list[list[int]]:
+    """Join the terms that some vanishing combination of basis matrices involves together.
+
+    Each column without a pivot in the reduced row echelon form is a combination of those before
+    it, and the combinations read off there join all terms that any combination joins.
+    """
+    rows = [list(row) for row in gram]
+    size = len(rows)
+    member = list(range(size))
+    pivots: list[int] = []
+    for column in range(size):
+        below = [k for k in range(len(pivots), size) if rows[k][column]]
+        if not below:
+            tied = {member[pivots[k]] for k in range(len(pivots)) if rows[k][column]}
+            joined = tied | {member[column]}
+            member = [min(joined) if group in joined else group for group in member]
+            continue
+        done = len(pivots)
+        rows[done], rows[below[0]] = rows[below[0]], rows[done]
+        inverse = pow(rows[done][column], -1, _PRIME)
+        rows[done] = [x * inverse % _PRIME for x in rows[done]]
+        for k in range(size):
+            if k != done and rows[k][column]:
+                times = rows[k][column]
+                rows[k] = [
+                    (x - times * y) % _PRIME for x, y in zip(rows[k], rows[done], strict=True)
+                ]
+        pivots.append(column)
     return [[k for k, own in enumerate(member) if own == group] for group in sorted(set(member))]
 
 
-def _reduced(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Reduced row echelon form, so that each relation names no more terms than it must."""
-    rows = rows.copy()
-    done = 0
-    for column in range(rows.shape[1]):
-        if done == len(rows):
-            break
-        pivot = done + int(np.argmax(np.abs(rows[done:, column])))
-        if abs(rows[pivot, column]) < np.sqrt(_TOLERANCE):
-            continue
-        rows[[done, pivot]] = rows[[pivot, done]]
-        rows[done] /= rows[done, column]
-        others = np.arange(len(rows)) != done
-        rows[others] -= np.outer(rows[others, column], rows[done])
-        done += 1
-    return rows
-
-
-def _alike(gram: NDArray[np.float64], group: list[int]) -> bool:
+def _alike(gram: list[list[int]], group: list[int]) -> bool:
     """Whether all basis matrices of a group are one and the same."""
-    own = gram[np.ix_(group, group)]
-    return bool(np.allclose(own, own[0, 0], rtol=1e-8))
+    return len({gram[a][b] for a in group for b in group}) == 1

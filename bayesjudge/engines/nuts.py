@@ -32,7 +32,7 @@ def sample(
     seed: int,
     chains: int = 4,
     draws: int = 1000,
-    tune: int = 1000,
+    tune: int = 500,
     progress: bool = False,
 ) -> SigmaDraws:
     """Sample the standard deviations of a layout.
