@@ -33,9 +33,9 @@ def compare(*trees: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFrame:
     -------
     DataFrame
         Index (model, component); for each fit ``mean, median, sd, eti_low, eti_high``, then
-        ``anova`` (closed form, zero where it came out negative), ``anova_raw`` (as it came
-        out), ``anova_paper`` (without scenario:judge: arXiv 2603.01865, Appendix D; as it came
-        out) and ``reml``, all score². With several fits the columns have a first level: the
+        ``anova`` (closed form with the terms of the fits, zero where it came out negative),
+        ``anova_raw`` (as it came out), ``anova_paper`` (without scenario:judge: arXiv
+        2603.01865, Appendix D; as it came out) and ``reml``, all score². With several fits the columns have a first level: the
         name of the fit's model (numbered where two have the same), or "reference". NaN where an
         estimate does not exist: the closed forms are for balanced tables.
         ``attrs["interaction"]`` says what leaving out scenario:judge does to these data,
@@ -56,7 +56,8 @@ def compare(*trees: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFrame:
     models = list(trees[0]["posterior"]["model"].to_numpy())
     rows.sort(key=lambda row: (models.index(row[0]), [TERMS.index(t) for t in parts(row[1])]))
     index = pd.MultiIndex.from_tuples(rows, names=["model", "component"])
-    references = _references(trees[0], index)
+    interaction = any("scenario:judge" in str(tree.attrs["terms"]).split(",") for tree in trees)
+    references = _references(trees[0], index, interaction)
     if len(trees) == 1:
         table = pd.concat([posteriors[names[0]].reindex(index), references], axis=1)
     else:
@@ -97,16 +98,20 @@ def _posterior(tree: xr.DataTree, prob: float) -> pd.DataFrame:
     return frame.dropna(how="all")[STATISTICS]
 
 
-def _references(tree: xr.DataTree, index: pd.MultiIndex) -> pd.DataFrame:
-    """Estimates that owe nothing to priors, for the rows of a comparison."""
+def _references(tree: xr.DataTree, index: pd.MultiIndex, interaction: bool) -> pd.DataFrame:
+    """Estimate without priors what stands in the rows of a comparison.
+
+    With the terms of the fits first; rows that only the other set of terms has, from that.
+    """
     table = pd.DataFrame(np.nan, index=index, columns=REFERENCES)
     if "observed_data" not in tree.children:
         return table
     labels = tree["posterior"]["model"].to_numpy()
     for cells in cells_by_model(calls_of(tree), len(labels)):
         label = labels[cells.model]
-        closed = [_closed(cells, interaction) for interaction in (True, False)]
-        restricted = [_restricted(cells, interaction) for interaction in (True, False)]
+        closed = [_closed(cells, own) for own in (interaction, not interaction)]
+        restricted = [_restricted(cells, own) for own in (interaction, not interaction)]
+        paper = closed[1] if interaction else closed[0]
         for component in index[index.get_level_values(0) == label].get_level_values(1):
             row = (label, component)
             for frame in closed:
@@ -116,7 +121,7 @@ def _references(tree: xr.DataTree, index: pd.MultiIndex) -> pd.DataFrame:
             for series in restricted:
                 if component in series.index and np.isnan(table.loc[row, "reml"]):
                     table.loc[row, "reml"] = series[component]
-            table.loc[row, "anova_paper"] = _same_place(closed[1], component)
+            table.loc[row, "anova_paper"] = _same_place(paper, component)
     return table
 
 

@@ -128,7 +128,7 @@ def modified_large_sample(
 
     Notes
     -----
-    Ting et al. (1990); Burdick and Graybill (1992), equation 3.3.1 with two mean squares.
+    Ting et al. (1990), with two mean squares; Burdick and Graybill (1992), chapter 3.
     """
     S1, nu1, S2, nu2 = _arrays(first, df_first, second, df_second)
     tail = (1 - prob) / 2

@@ -21,6 +21,7 @@ from bayesjudge.priors import Prior, widest
 from bayesjudge.scores import ScoreTable
 from bayesjudge.specs import Spec
 from bayesjudge.terms import TERMS, carrier, parts
+from bayesjudge.wording import counted
 
 FloatArray = NDArray[np.float64]
 
@@ -135,7 +136,7 @@ def lay_out(scores: ScoreTable, spec: Spec, prior_scale: float = 1.0) -> Layout:
     cells = cells_by_model(scores.calls, len(scores.models))
     structures = tuple(identify(c, spec.terms) for c in cells)
     for label, c, structure in zip(scores.models, cells, structures, strict=True):
-        _fit_for_use(label, c, structure)
+        _fit_for_use(label, c, structure, spec.terms)
     slots = tuple(
         slot
         for c, structure in zip(cells, structures, strict=True)
@@ -162,20 +163,27 @@ def lay_out(scores: ScoreTable, spec: Spec, prior_scale: float = 1.0) -> Layout:
     )
 
 
-def _fit_for_use(label: str, cells: Cells, structure: Structure) -> None:
+def _fit_for_use(label: str, cells: Cells, structure: Structure, wanted: tuple[str, ...]) -> None:
     if "residual" in structure.absent:
         raise DesignError(
-            f"model {label!r} has {len(cells.score)} scores from {cells.n_judges} judges and "
-            "nothing varies but the judge: no variance can be estimated. It needs a second "
-            "scenario, a second generation or repeated calls; or leave it out with `where`."
+            f"model {label!r} has {counted(len(cells.score), 'score')} from "
+            f"{counted(cells.n_judges, 'judge')}, one each: no variance can be estimated. It needs "
+            "a second scenario, a second generation or repeated calls; or leave it out with "
+            "`where`."
         )
     if structure.entangled:
         block = ", ".join(structure.entangled[0])
+        plainer = [term for term in wanted if ":" not in term]
+        helps = not identify(cells, plainer).entangled
         raise DesignError(
             f"model {label!r}: the design mixes scenarios in such a way that {block} are known "
             "only in combinations, not as separate variances nor as one common term. Score a "
-            "few scenarios with two judges on two generations, or fit a model without "
-            "scenario:judge (model='linear-paper')."
+            "few scenarios with two judges on two generations"
+            + (
+                ", or fit a model without scenario:judge (model='linear-paper')."
+                if helps
+                else "; or leave the model out with `where`."
+            )
         )
 
 

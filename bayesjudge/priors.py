@@ -30,6 +30,8 @@ class Family:
         From the parameters and a unit to the parameters of unit times the quantity.
     folded : bool
         Whether the prior is the absolute value of `base`, a distribution symmetric around 0.
+    free_bound : float
+        Largest size of a free parameter.
     """
 
     positive: tuple[str, ...]
@@ -37,6 +39,7 @@ class Family:
     scaled: Callable[[Mapping[str, float], float], Mapping[str, float]]
     free: tuple[str, ...] = ()
     folded: bool = False
+    free_bound: float = 1e6
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -89,6 +92,7 @@ SD_FAMILIES: Mapping[str, Family] = {
         lambda mu, sigma: stats.lognorm(sigma, scale=np.exp(mu)),
         _log_shift,
         free=("mu",),
+        free_bound=14.0,  # medians from 1e-6 to 1e6
     ),
 }
 
@@ -132,8 +136,10 @@ class Prior:
     def logpdf(self, x: ArrayLike) -> NDArray[np.float64]:
         """Log density at x, same shape as x."""
         family = _FAMILIES[self.dist]
-        density = family.base(**self.kwargs).logpdf(x)
-        return np.asarray(density + (np.log(2) if family.folded else 0.0))
+        density = np.asarray(family.base(**self.kwargs).logpdf(x))
+        if family.folded:
+            return np.where(np.asarray(x) < 0, -np.inf, density + np.log(2))
+        return density
 
     def median(self) -> float:
         """Median of the prior."""

@@ -80,7 +80,7 @@ def effects(tree: xr.DataTree, seed: int = 0) -> xr.Dataset:
         "generation": np.full((total, tree["constant_data"].sizes["generation"]), np.nan),
         "scenario:judge": np.full((total, models, scenarios, judges), np.nan),
     }
-    names = _carriers(posterior)
+    names = _carried(posterior)
     rng = np.random.default_rng(seed)
     for cells in cells_by_model(calls, models):
         t, ids, who = cells.model, cells.scenario_ids, cells.judge_ids
@@ -101,22 +101,33 @@ def effects(tree: xr.DataTree, seed: int = 0) -> xr.Dataset:
     return _dataset(found, names, tree, (chains, draws))
 
 
-def _carriers(posterior: xr.Dataset) -> dict[str, str]:
-    """Return which parameter stands at each place of the likelihood."""
-    names = [str(n)[len("sigma_") :] for n in posterior.data_vars if str(n).startswith("sigma_")]
-    return {carrier(parts(name)): name for name in names}
+def _carried(posterior: xr.Dataset) -> dict[str, list[str]]:
+    """Return the components and sums that stand at each place of the likelihood.
+
+    Several where evaluated models differ in what their data can tell apart.
+    """
+    found: dict[str, list[str]] = {}
+    for array in posterior.data_vars.values():
+        if "component" in array.attrs:
+            name = str(array.attrs["component"])
+            found.setdefault(carrier(parts(name)), []).append(name)
+    return found
 
 
-def _variances(posterior: xr.Dataset, names: dict[str, str], cells: Cells) -> Variances:
+def _variances(posterior: xr.Dataset, names: dict[str, list[str]], cells: Cells) -> Variances:
     """Draws of the variances of one model, flattened over chains; what it lacks is zero."""
     total = posterior.sizes["chain"] * posterior.sizes["draw"]
 
     def flat(term: str) -> FloatArray:
-        if term not in names:
-            return np.zeros(total)
-        sigma = posterior[f"sigma_{names[term]}"].isel(model=cells.model)
-        values = sigma.transpose("chain", "draw", ...).to_numpy() ** 2
-        return np.asarray(np.nan_to_num(values.reshape(total, *values.shape[2:])))
+        variance = np.zeros(total)
+        for name in names.get(term, []):
+            sigma = posterior[f"sigma_{name}"].isel(model=cells.model)
+            values = sigma.transpose("chain", "draw", ...).to_numpy() ** 2
+            values = np.nan_to_num(values.reshape(total, *values.shape[2:]))
+            if values.ndim > variance.ndim:  # residuals by judge
+                variance = variance[:, None]
+            variance = variance + values
+        return variance
 
     *fixed, residual = (flat(term) for term in TERMS)
     if residual.ndim == 1:
@@ -169,7 +180,7 @@ def _beta(
 
 def _dataset(
     found: dict[str, FloatArray],
-    names: dict[str, str],
+    names: dict[str, list[str]],
     tree: xr.DataTree,
     shape: tuple[int, int],
 ) -> xr.Dataset:
@@ -183,7 +194,7 @@ def _dataset(
         form[term][0]: xr.DataArray(
             values.reshape(*shape, *values.shape[1:]),
             dims=("chain", "draw", *form[term][1]),
-            attrs={"units": "score", "component": names[term]},
+            attrs={"units": "score", "component": " or ".join(names[term])},
         )
         for term, values in found.items()
         if term in names

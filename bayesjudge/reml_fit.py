@@ -20,7 +20,7 @@ from scipy import optimize, special
 from bayesjudge.design.cells import Cells, cells_by_model
 from bayesjudge.design.identify import identify
 from bayesjudge.judge_tables import check_prob
-from bayesjudge.marginal.gaussian import Variances, moments, value_and_gradient
+from bayesjudge.marginal.gaussian import Variances, by_term, moments, value_and_gradient
 from bayesjudge.marginal.patterns import Patterns, patterns
 from bayesjudge.pooled_strata import PAPER_TERMS, finite_panel, require_estimable
 from bayesjudge.terms import TERMS, carrier, parts
@@ -40,7 +40,7 @@ _FIELDS = {
     "residual": "residual",
 }
 # A residual of zero has no likelihood; below this share of the variance it is reported as zero.
-_FLOOR = 1e-7
+_FLOOR = 1e-6
 # The first climb keeps away from there, where a long step could lose all digits.
 _CLIMB_FLOOR = 1e-4
 _WORST = 1e6  # negative log likelihood a score, in place of infinity
@@ -166,10 +166,9 @@ class _Problem:
 
     def variances(self, x: FloatArray) -> Variances:
         K = self.stats.counts.shape[1]
-        v = dict.fromkeys(("scenario", "generation", "judge", "interaction", "cell"), 0.0)
-        v |= dict(zip(self.fields, x * self.scale, strict=True))
-        residual = np.full(K, v.pop("residual"))
-        return Variances(**{k: np.float64(value) for k, value in v.items()}, residual=residual)
+        v = dict(zip(self.fields, x * self.scale, strict=True))
+        order = ("scenario", "generation", "judge", "interaction", "cell")
+        return by_term(np.array([v.get(f, 0.0) for f in order]), np.full(K, v["residual"]))
 
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray]:
         try:
@@ -279,7 +278,7 @@ def _judge_dispersion(problem: _Problem, x: FloatArray) -> float:
     means = V @ m.a.sum(0)
     K = len(means)
     contrast = np.eye(K) - 1 / K
-    return float(means @ contrast @ means - np.sum(contrast * V)) / K
+    return float((means @ contrast @ means - np.sum(contrast * V)) / K)
 
 
 def _profile(problem: _Problem, x: FloatArray, k: int, prob: float) -> FloatArray:
@@ -293,7 +292,7 @@ def _profile(problem: _Problem, x: FloatArray, k: int, prob: float) -> FloatArra
         start = last.copy()
         start[k] = value
         last = _climb(problem, start, fixed=k)
-        return max(problem(last)[0] - top + fall, -_WORST)
+        return max(float(problem(last)[0] - top + fall), -_WORST)
 
     floor = float(problem.lower[k])
     low = floor if excess(floor) >= 0 else _root(excess, floor, float(x[k]))

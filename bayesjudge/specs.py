@@ -21,7 +21,8 @@ from bayesjudge.terms import TERMS, in_order
 
 _KEYS = ("name", "statement", "family", "link", "terms", "residual", "references", "priors")
 _BOUND = 1e6
-_LARGEST = 1 << 16  # bytes; a specification is a page of text
+_SHOWN = 60  # characters of what was found in a file
+_LARGEST = 1 << 14  # bytes: several pages of text; a crafted file of this size parses in seconds
 
 
 @dataclass(frozen=True)
@@ -108,29 +109,39 @@ def _shipped() -> Iterable[Traversable]:
 
 def _bytes(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _LARGEST:
-            raise SpecError(f"{path}: larger than {_LARGEST} bytes, which no model needs")
-        return path.read_bytes()
+        if path.exists() and not path.is_file():  # a pipe or a device may never end
+            raise SpecError(f"{path}: is a directory or a device, not a file")
+        with path.open("rb") as file:
+            content = file.read(_LARGEST + 1)
     except OSError as error:
         raise SpecError(f"{path}: can't be read ({error.strerror})") from error
+    except ValueError as error:  # a name that no file can have
+        raise SpecError(f"{str(path)!r}: can't be read ({error})") from error
+    if len(content) > _LARGEST:
+        raise SpecError(f"{path}: larger than {_LARGEST} bytes, which no model needs")
+    return content
 
 
 def _parse(content: bytes, path: str) -> Spec:
     try:
-        table = tomllib.loads(content.decode("utf-8"))
+        table = tomllib.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: not valid TOML: not UTF-8 ({error})") from error
     except (ValueError, RecursionError) as error:
-        raise SpecError(f"{path}: not valid TOML: {error}") from error
+        raise SpecError(f"{path}: not valid TOML: {_cut(str(error))}") from error
     _known(table, _KEYS, path)
     for key in _KEYS:
         if key not in table:
-            raise SpecError(f"{path}: the key {key!r} is missing; a model states all of {_KEYS}")
+            raise SpecError(
+                f"{path}: the key {key!r} is missing; a model states all of {', '.join(_KEYS)}"
+            )
     family = _choice(table, "family", ("gaussian",), path)
     link = _choice(table, "link", ("identity",), path)
     residual = _choice(table, "residual", ("common", "judge"), path)
     terms = _terms(_strings(table, "terms", path), path)
     priors = table["priors"]
     if not isinstance(priors, dict):
-        raise SpecError(f"{path}: 'priors' must be a table, not {priors!r}")
+        raise SpecError(f"{path}: 'priors' must be a table, not {_shown(priors)}")
     _known(priors, ("unit", "mean", *TERMS), f"{path} [priors]")
     unit = _choice(priors, "unit", ("range", "score"), f"{path} [priors]")
     stray = [key for key in priors if key in TERMS and key not in terms]
@@ -156,11 +167,11 @@ def _terms(terms: tuple[str, ...], path: str) -> tuple[str, ...]:
     for term in terms:
         if term not in TERMS:
             raise SpecError(
-                f"{path}: unknown term {term!r}. Allowed: {', '.join(TERMS)}"
+                f"{path}: unknown term {_shown(term)}. Allowed: {', '.join(TERMS)}"
                 f"{_did_you_mean(term, TERMS)}"
             )
     if len(set(terms)) < len(terms):
-        raise SpecError(f"{path}: 'terms' names a term twice: {', '.join(terms)}")
+        raise SpecError(f"{path}: 'terms' names a term twice: {_cut(', '.join(terms))}")
     for needed in ("scenario", "generation", "judge", "residual"):
         if needed not in terms:
             raise SpecError(
@@ -178,10 +189,13 @@ def _prior(table: Mapping[str, Any], key: str, families: Mapping[str, Family], p
     if not isinstance(entry, dict):
         raise SpecError(
             f"{where}: must look like {{ dist = "
-            f'"{next(iter(families))}", kwargs = {{ ... }} }}, not {entry!r}'
+            f'"{next(iter(families))}", kwargs = {{ ... }} }}, not {_shown(entry)}'
         )
     _known(entry, ("dist", "kwargs"), where)
-    dist, kwargs = entry.get("dist"), entry.get("kwargs")
+    for needed in ("dist", "kwargs"):
+        if needed not in entry:
+            raise SpecError(f"{where}: {needed!r} is missing")
+    dist, kwargs = entry["dist"], entry["kwargs"]
     if not isinstance(dist, str) or dist not in families:
         why = (
             " The mean and the effects are integrated out in closed form, which only Normal allows."
@@ -189,8 +203,8 @@ def _prior(table: Mapping[str, Any], key: str, families: Mapping[str, Family], p
             else ""
         )
         raise SpecError(
-            f"{where}: dist {dist!r} is not allowed. Allowed: {', '.join(families)}"
-            f"{_did_you_mean(str(dist), families)}{why}"
+            f"{where}: dist {_shown(dist)} is not allowed. Allowed: {', '.join(families)}"
+            f"{_did_you_mean(dist, families)}{why}"
         )
     family = families[dist]
     if not isinstance(kwargs, dict):
@@ -201,11 +215,13 @@ def _prior(table: Mapping[str, Any], key: str, families: Mapping[str, Family], p
             raise SpecError(f"{where}: {dist} needs {parameter!r}")
         value = kwargs[parameter]
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise SpecError(f"{where}: {parameter} must be a number, not {value!r}")
-        if not abs(value) <= _BOUND:  # also refuses nan, inf and integers of any length
-            raise SpecError(f"{where}: {parameter} must be a number between -1e6 and 1e6")
-        if parameter in family.positive and value < 1 / _BOUND:
-            raise SpecError(f"{where}: {parameter} = {value} must be at least 1e-6")
+            raise SpecError(f"{where}: {parameter} must be a number, not {_shown(value)}")
+        least = 1 / _BOUND if parameter in family.positive else -family.free_bound
+        most = _BOUND if parameter in family.positive else family.free_bound
+        if not least <= value <= most:  # also refuses nan, inf and integers of any length
+            raise SpecError(
+                f"{where}: {parameter} must be between {least:g} and {most:g}, not {_shown(value)}"
+            )
     return Prior(dist, {parameter: float(kwargs[parameter]) for parameter in family.parameters})
 
 
@@ -214,32 +230,51 @@ def _known(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> None
     for key in table:
         if key not in allowed:
             raise SpecError(
-                f"{where}: unknown key {key!r}. Allowed: {', '.join(allowed)}"
+                f"{where}: unknown key {_shown(key)}. Allowed: {', '.join(allowed)}"
                 f"{_did_you_mean(key, allowed)}"
             )
 
 
 def _choice(table: Mapping[str, Any], key: str, allowed: tuple[str, ...], where: str) -> str:
-    value = table.get(key)
+    if key not in table:
+        raise SpecError(f"{where}: the key {key!r} is missing. Allowed: {', '.join(allowed)}")
+    value = table[key]
     if not isinstance(value, str) or value not in allowed:
-        raise SpecError(f"{where}: {key} = {value!r} is not allowed. Allowed: {', '.join(allowed)}")
+        raise SpecError(
+            f"{where}: {key} = {_shown(value)} is not allowed. Allowed: {', '.join(allowed)}"
+            f"{_did_you_mean(value, allowed)}"
+        )
     return value
 
 
 def _string(table: Mapping[str, Any], key: str, path: str) -> str:
     value = table[key]
     if not isinstance(value, str) or not value.strip():
-        raise SpecError(f"{path}: {key} must be a non-empty text, not {value!r}")
+        raise SpecError(f"{path}: {key} must be a non-empty text, not {_shown(value)}")
     return value
 
 
 def _strings(table: Mapping[str, Any], key: str, path: str) -> tuple[str, ...]:
     value = table[key]
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise SpecError(f"{path}: {key} must be a list of texts, not {value!r}")
+        raise SpecError(f"{path}: {key} must be a list of texts, not {_shown(value)}")
     return tuple(value)
 
 
-def _did_you_mean(word: str, allowed: Iterable[str]) -> str:
+def _did_you_mean(word: object, allowed: Iterable[str]) -> str:
+    if not isinstance(word, str) or len(word) > _SHOWN:
+        return "."
     near = difflib.get_close_matches(word, list(allowed), n=1)
     return f"; did you mean {near[0]!r}?" if near else "."
+
+
+def _shown(value: object) -> str:
+    """Write what was found in a file, cut where it is long."""
+    try:
+        return _cut(repr(value))
+    except (ValueError, RecursionError):  # an integer of thousands of digits; thousands of levels
+        return f"{type(value).__name__} too large to show"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

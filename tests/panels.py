@@ -8,6 +8,7 @@ from scipy import stats
 
 from bayesjudge.design.cells import Cells
 from bayesjudge.marginal.gaussian import Variances
+from bayesjudge.readers import read_scores
 
 
 def crossed(n, m, K, repeats=1):
@@ -24,6 +25,32 @@ def thinned(rows, share, seed=0):
     """Some of the rows, drawn at random."""
     keep = np.random.default_rng(seed).random(len(rows)) < share
     return [row for row, kept in zip(rows, keep, strict=True) if kept]
+
+
+def mixed(n, size):
+    """Half the scenarios: one generation, all judges; the others: one judge, as many answers."""
+    return [
+        (i, j if i % 2 else 0, i % size if i % 2 else j) for i in range(2 * n) for j in range(size)
+    ]
+
+
+def frame_of(rows, seed=0, model="A"):
+    """A long table of scores at random, labels in words; rows of one model, or by model."""
+    by_model = rows if isinstance(rows, dict) else {model: rows}
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        [
+            (name, f"s{i}", f"g{j}", f"j{k}", round(float(rng.uniform(0, 10)), 3))
+            for name, own in by_model.items()
+            for i, j, k in own
+        ],
+        columns=["model", "scenario", "generation", "judge", "score"],
+    )
+
+
+def table_of(rows, seed=0, **options):
+    """The validated table of `frame_of`."""
+    return read_scores(frame_of(rows, seed), **{"scale": (0, 10), "repeats": "keep"} | options)
 
 
 def cells_of(rows, score):

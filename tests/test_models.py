@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from panels import crossed, cyclic, simulate, thinned
+from panels import crossed, cyclic, dense_log_marginal, simulate, thinned
 
 from bayesjudge.design.cells import cells_by_model
 from bayesjudge.engines.conditional import variances
 from bayesjudge.layout import lay_out
 from bayesjudge.marginal import gaussian
-from bayesjudge.models import build, families
+from bayesjudge.models import build, families, to_sigma
 from bayesjudge.readers import read_scores
 from bayesjudge.specs import available, read_spec
 
@@ -35,43 +35,58 @@ def read(frame):
     return read_scores(frame, scale=(0, 10), repeats="keep", outside="keep")
 
 
-def dense(cells, v, mean):
-    """Log density of all calls of one model by the multivariate normal."""
-    from panels import dense_log_marginal
+def at(layout, z):
+    """A point of the model: z is the position of every slot on the scale that is sampled."""
+    return {name: z[members] for name, members in families(layout).items()}
 
-    return dense_log_marginal(cells, v, mean["mu"], mean["sigma"])
+
+def sigma_at(layout, point):
+    sigma = np.empty(len(layout.slots))
+    for name, members in families(layout).items():
+        plain = point[name] if name.startswith("z_") else np.exp(point[name])
+        sigma[members] = to_sigma(layout, name, plain)
+    return sigma
+
+
+def density(model, layout, z):
+    names = {name: name if name.startswith("z_") else f"{name}_log__" for name in families(layout)}
+    point = {names[name]: value for name, value in at(layout, z).items()}
+    logp, slope = model.compile_logp(mode="FAST_COMPILE"), model.compile_dlogp(mode="FAST_COMPILE")
+    gradient = np.empty(len(z))
+    flat = slope(point)
+    start = 0
+    for members in families(layout).values():
+        gradient[members] = flat[start : start + len(members)]
+        start += len(members)
+    return float(logp(point)), gradient
+
+
+def by_hand(scores, layout, z):
+    """Log prior of every sigma, log Jacobian from what is sampled, and the dense normal."""
+    sigma, step = sigma_at(layout, at(layout, z)), 1e-5
+    ends = [sigma_at(layout, at(layout, z + s * step)) for s in (1, -1)]
+    total = np.log((ends[0] - ends[1]) / (2 * step)).sum()
+    for slot, value in zip(layout.slots, sigma, strict=True):
+        total += layout.priors[slot.name].logpdf(value)
+    for cells in cells_by_model(scores.calls, len(scores.models)):
+        own = variances(layout, sigma[None], cells.model)
+        v = gaussian.Variances(**{name: value[0] for name, value in vars(own).items()})
+        mean = layout.mean_prior.kwargs
+        total += dense_log_marginal(cells, v, mean["mu"], mean["sigma"])
+    return total
 
 
 def compare_with_dense(scores, spec):
     layout = lay_out(scores, spec)
     model = build(layout)
-    rng = np.random.default_rng(1)
-    sigma = rng.uniform(0.3, 1.2, len(layout.slots))
-    point = {f"{n}_log__": np.log(sigma[k]) for n, k in families(layout).items()}
-    expected = np.log(sigma).sum()  # from sigma to its logarithm
-    for slot, value in zip(layout.slots, sigma, strict=True):
-        expected += layout.priors[slot.name].logpdf(value)
-    for cells in cells_by_model(scores.calls, len(scores.models)):
-        own = variances(layout, sigma[None], cells.model)
-        expected += dense(
-            cells,
-            gaussian.Variances(**{name: value[0] for name, value in vars(own).items()}),
-            layout.mean_prior.kwargs,
-        )
-    logp, slope = model.compile_logp(mode="FAST_COMPILE"), model.compile_dlogp(mode="FAST_COMPILE")
-    assert logp(point) == pytest.approx(expected, abs=1e-8)
-    flat = np.concatenate([point[f"{n}_log__"] for n in families(layout)])
-    step, by_hand = 1e-5, []
-    for k in range(len(flat)):
-        ends = []
-        for sign in (1, -1):
-            moved = flat.copy()
-            moved[k] += sign * step
-            pieces = np.split(moved, np.cumsum([len(s) for s in families(layout).values()])[:-1])
-            names = families(layout)
-            ends.append(logp({f"{n}_log__": p for n, p in zip(names, pieces, strict=True)}))
-        by_hand.append((ends[0] - ends[1]) / (2 * step))
-    np.testing.assert_allclose(slope(point), by_hand, rtol=1e-5, atol=1e-5)
+    z = np.random.default_rng(1).uniform(-1.2, 0.2, len(layout.slots))
+    value, gradient = density(model, layout, z)
+    assert value == pytest.approx(by_hand(scores, layout, z), abs=1e-6)  # Jacobian by differences
+    step = 1e-5
+    for k in range(len(z)):
+        moved = np.arange(len(z)) == k
+        ends = [density(model, layout, z + s * step * moved)[0] for s in (1, -1)]
+        assert gradient[k] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5, abs=1e-5)
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -122,8 +137,8 @@ def test_the_order_of_rows_and_the_labels_do_not_matter():
     ends = []
     for version in (frame, shuffled, renamed):
         layout = lay_out(read(version), spec)
-        point = {"sigma_HalfNormal_log__": np.linspace(-1, 0, len(layout.slots))}
-        ends.append(float(build(layout).compile_logp(mode="FAST_COMPILE")(point)))
+        z = np.linspace(-1, 0, len(layout.slots))
+        ends.append(density(build(layout), layout, z)[0])
     assert ends[1] == ends[0]
     assert ends[2] == pytest.approx(ends[0], abs=1e-10)
 
@@ -137,10 +152,7 @@ def test_shift_and_scale_of_scores_and_scale_change_nothing_but_the_unit(shift, 
     spec = read_spec("linear")
     plain = lay_out(read(frame), spec)
     other = lay_out(read_scores(moved, scale=(shift, shift + 10 * scale), outside="keep"), spec)
-    sigma = np.linspace(-1, 0, len(plain.slots))
-    at = [
-        float(build(layout).compile_logp(mode="FAST_COMPILE")({"sigma_HalfNormal_log__": x}))
-        for layout, x in ((plain, sigma), (other, sigma + np.log(scale)))
-    ]
-    # Densities of N scores scale by that many units; those of log sigma do not.
+    z = np.linspace(-1, 0, len(plain.slots))
+    at = [density(build(layout), layout, z)[0] for layout in (plain, other)]
+    # Densities of N scores scale by that many units; that of z does not.
     assert at[1] == pytest.approx(at[0] - len(frame) * np.log(scale), abs=1e-5)

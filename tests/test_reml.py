@@ -87,7 +87,7 @@ def dense(cells, names):
 
 
 def by_brute_force(value, size, y):
-    """Maximise over log variances by simplex, from the even split and once more from where it ends."""
+    """Maximise over log variances by simplex, twice, the first time from the even split."""
     start = np.log(np.full(size, np.var(y) / size))
     fall = {"xatol": 1e-9, "fatol": 1e-12, "maxiter": 20_000, "maxfev": 20_000}
     found = optimize.minimize(
@@ -181,7 +181,7 @@ def test_balanced_and_interior_is_anova(seed, shape, interaction):
     random = restricted.drop(index="judge", level="component", errors="ignore")
     if (closed["raw"] > 1e-3).all() and not random["at_boundary"].any():
         expected = closed["raw"].to_numpy()
-        assert restricted["estimate"].to_numpy() == pytest.approx(expected, rel=1e-6)
+        assert restricted["estimate"].to_numpy() == pytest.approx(expected, rel=1e-5)
 
 
 def test_at_the_boundary_it_is_not_truncated_anova_but_satisfies_the_conditions():

@@ -9,46 +9,14 @@ import numpy as np
 import pandas as pd
 
 from bayesjudge.design import wording
-from bayesjudge.design.cells import Balance, Cells, balance, cells_by_model
-from bayesjudge.design.connect import Block, blocks, offset_errors
+from bayesjudge.design.cells import Cells, cells_by_model
+from bayesjudge.design.details import ModelDesign, describe
 from bayesjudge.design.duplicates import near_duplicates
-from bayesjudge.design.identify import Structure, identify
+from bayesjudge.design.identify import Structure
 from bayesjudge.scores import ScoreTable
 from bayesjudge.terms import TERMS, in_order, sum_name
 
 Known = bool | str
-
-
-@dataclass(frozen=True, eq=False)
-class ModelDesign:
-    """The design of one evaluated model.
-
-    Attributes
-    ----------
-    model : str
-        Its label.
-    balance : Balance or None
-        The sizes n, m, K, repeats of a balanced design.
-    structure : Structure
-        What its data can tell apart.
-    blocks : tuple of Block
-        Connected parts of the judge-scenario graph; one for a connected design.
-    offset_errors : float array, shape (judges of this model,)
-        Standard errors of judge means for unmatched scenarios (score), see
-        `bayesjudge.design.connect.offset_errors`.
-    judges : tuple of str
-        The judges that scored it.
-    freedom : dict of int
-        Degrees of freedom behind each random component or sum.
-    """
-
-    model: str
-    balance: Balance | None
-    structure: Structure
-    blocks: tuple[Block, ...]
-    offset_errors: np.ndarray
-    judges: tuple[str, ...]
-    freedom: Mapping[str, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,58 +87,26 @@ def check(scores: ScoreTable) -> Design:
         Prints as a table, followed by its warnings.
     """
     tables = cells_by_model(scores.calls, len(scores.models))
-    details = tuple(_detail(scores, cells) for cells in tables)
+    details = tuple(describe(scores, cells) for cells in tables)
     by_model = {detail.model: _known(detail.structure) for detail in details}
     duplicates = near_duplicates(tables, scores.judges)
     models = pd.DataFrame(
         [_row(detail, cells) for detail, cells in zip(details, tables, strict=True)],
         index=pd.Index(scores.models, name="model"),
     )
-    missing = scores.missing
+    missing, bounds = scores.missing, scores.panel_mean_bounds()
     models.insert(4, "missing", missing["missing"].groupby("model").sum().reindex(models.index))
     return Design(
         models=models,
         calls=missing,
-        bounds=scores.panel_mean_bounds(),
+        bounds=bounds,
         identifiable=_coarsest([detail.structure for detail in details]),
         by_model=by_model,
         near_duplicates=duplicates,
         details=details,
         notes=scores.notes,
-        warnings=tuple(wording.warnings(scores, details, duplicates)),
+        warnings=tuple(wording.warnings(scores, details, duplicates, missing, bounds)),
     )
-
-
-def _detail(scores: ScoreTable, cells: Cells) -> ModelDesign:
-    structure = identify(cells, TERMS)
-    return ModelDesign(
-        model=scores.models[cells.model],
-        balance=balance(cells),
-        structure=structure,
-        blocks=blocks(cells),
-        offset_errors=offset_errors(cells),
-        judges=tuple(scores.judges[j] for j in cells.judge_ids),
-        freedom=_freedom(cells, structure),
-    )
-
-
-def _freedom(cells: Cells, structure: Structure) -> dict[str, int]:
-    """Degrees of freedom behind each random component or sum, by counting levels.
-
-    Those of the analysis of variance when the table is balanced, and about that otherwise.
-    """
-    n, G, K = cells.n_scenarios, cells.n_generations, cells.n_judges
-    pairs = len(np.unique(cells.scenario * K + cells.judge))
-    filled = len(np.unique(cells.generation * K + cells.judge))
-    free = {
-        "scenario": n - 1,
-        "generation": G - n,
-        "scenario:judge": pairs - n - K + 1,
-        "generation:judge": filled - G - pairs + n,
-        "residual": len(cells.score) - filled,
-    }
-    blocks = [block for block in structure.blocks if block != ("judge",)]
-    return {sum_name(block): sum(max(free[term], 0) for term in block) for block in blocks}
 
 
 def _row(detail: ModelDesign, cells: Cells) -> dict[str, object]:

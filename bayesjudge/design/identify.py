@@ -90,7 +90,7 @@ def identify(cells: Cells, terms: Iterable[str]) -> Structure:
 
 
 def _levels(cells: Cells, term: str) -> IntArray:
-    """Number the levels of one term, one number a call."""
+    """Return the level of one term that each call has."""
     K = cells.n_judges
     match term:
         case "scenario":
@@ -141,9 +141,9 @@ def _gram(cells: Cells, terms: list[str]) -> list[list[int]]:
 
 def _between(A: sparse.csr_matrix, B: sparse.csr_matrix, share: IntArray) -> int:
     """Sum over pairs of judges of (A'A)(B'B)/(n n), by judges or by levels, as is cheaper."""
-    per_level = [np.diff(X.indptr) for X in (A, B)]
-    per_judge = [np.bincount(X.indices, minlength=len(share)) for X in (A, B)]
-    if sum(float(n @ n) for n in per_level) <= float(per_judge[0] @ per_judge[1]):
+    per_level = [np.diff(X.indptr).astype(float) for X in (A, B)]
+    per_judge = [np.bincount(X.indices, minlength=len(share)).astype(float) for X in (A, B)]
+    if sum(n @ n for n in per_level) <= per_judge[0] @ per_judge[1]:
         pairs = _rest(_squared(A)).multiply(_rest(_squared(B))).tocoo()
         weight = _product(share[pairs.row], share[pairs.col])
         return _sum(_product(pairs.data % _PRIME, weight))
@@ -154,7 +154,7 @@ def _between(A: sparse.csr_matrix, B: sparse.csr_matrix, share: IntArray) -> int
 
 
 def _squared(X: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Return X'X; when most of X is filled, by floating point, exact below 2^53."""
+    """Return X'X; when much of X is filled, by floating point, exact below 2^53."""
     if X.shape[0] * X.shape[1] > 4 * X.nnz:
         return (X.T @ X).tocsr()
     full = X.toarray().astype(float)

@@ -12,7 +12,7 @@ import xarray as xr
 
 from bayesjudge.engines.draws import SigmaDraws
 from bayesjudge.layout import Layout
-from bayesjudge.models import build, families
+from bayesjudge.models import build, families, to_sigma
 
 # nutpie's names for what ArviZ calls otherwise; the rest of its statistics are not kept.
 _STATS = {
@@ -71,7 +71,7 @@ def sample(
         logger.setLevel(before)
     sigma = np.empty((chains, draws, len(layout.slots)))
     for name, members in families(layout).items():
-        sigma[..., members] = tree["posterior"][name].to_numpy()
+        sigma[..., members] = to_sigma(layout, name, tree["posterior"][name].to_numpy())
     stats = tree["sample_stats"].to_dataset()
     return SigmaDraws(
         sigma=sigma,
