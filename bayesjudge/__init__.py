@@ -13,29 +13,29 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from bayesjudge.anova_table import anova, judge_f_test, judge_means, mean_squares
-    from bayesjudge.comparison import compare
     from bayesjudge.design.check import check
     from bayesjudge.examples import load as example
     from bayesjudge.fitting import fit
-    from bayesjudge.random_effects import effects
+    from bayesjudge.posterior.comparison import compare
+    from bayesjudge.posterior.components import components
+    from bayesjudge.posterior.effects import effects
+    from bayesjudge.posterior.summaries import judge_offsets, panel_means
     from bayesjudge.readers import read_scores
     from bayesjudge.reml_fit import reml
     from bayesjudge.scores import ScoreTable
-    from bayesjudge.summaries import judge_offsets, panel_means
     from bayesjudge.tree import load, problems, save
-    from bayesjudge.variance_components import components
 
 _HOMES = {
     "ScoreTable": "scores",
     "anova": "anova_table",
     "check": "design.check",
-    "compare": "comparison",
-    "components": "variance_components",
-    "effects": "random_effects",
+    "compare": "posterior.comparison",
+    "components": "posterior.components",
+    "effects": "posterior.effects",
     "example": "examples",
     "fit": "fitting",
-    "judge_offsets": "summaries",
-    "panel_means": "summaries",
+    "judge_offsets": "posterior.summaries",
+    "panel_means": "posterior.summaries",
     "judge_f_test": "anova_table",
     "judge_means": "anova_table",
     "load": "tree",

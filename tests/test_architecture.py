@@ -21,15 +21,13 @@ LAYERS = [
         readers
         design
         marginal specs
-        intervals
-        anova_table reml_fit
+        estimates
         layout
         models
         engines
         tree
         fitting
-        variance_components random_effects
-        summaries comparison
+        posterior
     """.strip().splitlines()
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

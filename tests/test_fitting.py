@@ -12,7 +12,7 @@ import bayesjudge as bj
 from bayesjudge.design.cells import cells_by_model
 from bayesjudge.errors import BayesJudgeError, FitError
 from bayesjudge.layout import lay_out
-from bayesjudge.random_effects import calls_of
+from bayesjudge.posterior.effects import calls_of
 from bayesjudge.specs import read_spec
 
 TRUTH = {"scenario": 0.5, "generation": 0.2, "judge": 0.3, "interaction": 0.15, "residual": 0.4}

@@ -138,8 +138,8 @@ class FitSummary:
 
 def fitted(tree: xr.DataTree) -> FitSummary:
     """Put together what is shown of a fit."""
-    from bayesjudge.comparison import compare
-    from bayesjudge.summaries import judge_offsets, panel_means
+    from bayesjudge.posterior.comparison import compare
+    from bayesjudge.posterior.summaries import judge_offsets, panel_means
 
     return FitSummary(
         compare(tree),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import xarray as xr
 
+from bayesjudge.posterior.components import summarize
 from bayesjudge.settings import INTERVAL_PROB
-from bayesjudge.variance_components import summarize
 
 
 def panel_means(tree: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFrame:

@@ -9,11 +9,11 @@ import xarray as xr
 from bayesjudge.anova_table import anova_model
 from bayesjudge.design.cells import Cells, balance, cells_by_model
 from bayesjudge.errors import DesignError, FitError
-from bayesjudge.random_effects import calls_of
+from bayesjudge.posterior.components import components, summarize
+from bayesjudge.posterior.effects import calls_of
 from bayesjudge.reml_fit import reml_model
 from bayesjudge.settings import INTERVAL_PROB
 from bayesjudge.terms import TERMS, carrier, parts
-from bayesjudge.variance_components import components, summarize
 
 STATISTICS = ["mean", "median", "sd", "eti_low", "eti_high"]
 REFERENCES = ["anova", "anova_raw", "anova_paper", "reml"]

@@ -1,2 +1,0 @@
-from bayesjudge.design.identify import *  # noqa
-from bayesjudge.design.identify import Structure, identify  # noqa
