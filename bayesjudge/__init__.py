@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from bayesjudge.anova_table import anova, judge_f_test, judge_means, mean_squares
     from bayesjudge.design.check import check
+    from bayesjudge.estimates.anova import anova, judge_f_test, judge_means, mean_squares
+    from bayesjudge.estimates.reml import reml
     from bayesjudge.examples import load as example
     from bayesjudge.fitting import fit
     from bayesjudge.posterior.comparison import compare
@@ -21,13 +22,12 @@ if TYPE_CHECKING:
     from bayesjudge.posterior.effects import effects
     from bayesjudge.posterior.summaries import judge_offsets, panel_means
     from bayesjudge.readers import read_scores
-    from bayesjudge.reml_fit import reml
     from bayesjudge.scores import ScoreTable
     from bayesjudge.tree import load, problems, save
 
 _HOMES = {
     "ScoreTable": "scores",
-    "anova": "anova_table",
+    "anova": "estimates.anova",
     "check": "design.check",
     "compare": "posterior.comparison",
     "components": "posterior.components",
@@ -36,13 +36,13 @@ _HOMES = {
     "fit": "fitting",
     "judge_offsets": "posterior.summaries",
     "panel_means": "posterior.summaries",
-    "judge_f_test": "anova_table",
-    "judge_means": "anova_table",
+    "judge_f_test": "estimates.anova",
+    "judge_means": "estimates.anova",
     "load": "tree",
-    "mean_squares": "anova_table",
+    "mean_squares": "estimates.anova",
     "problems": "tree",
     "read_scores": "readers",
-    "reml": "reml_fit",
+    "reml": "estimates.reml",
     "save": "tree",
 }
 

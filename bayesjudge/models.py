@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from bayesjudge.layout import Layout
-from bayesjudge.marginal.compiled import pack
 from bayesjudge.marginal.op import GaussianMarginal
+from bayesjudge.marginal.packed import pack
 from bayesjudge.marginal.strata import log_marginal, strata_rows
 from bayesjudge.priors import Prior
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from made_scores import DESIGNS, cells_of, frame_of, indices, random_scores, table_of
 from scipy import stats
 
-from bayesjudge.anova_table import anova, anova_model, judge_f_test, judge_means
+from bayesjudge.estimates.anova import anova, anova_model, judge_f_test, judge_means
 from bayesjudge.examples import load
 from bayesjudge.examples._targets import COMPONENTS, LABELS, MINDEVAL, MTBENCH
 from bayesjudge.readers import read_scores

@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 from bayesjudge import intervals
-from bayesjudge.intervals import (
+from bayesjudge.estimates.intervals import (
     chi2_interval,
     fixed_effects_interval,
     modified_large_sample,

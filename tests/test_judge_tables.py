@@ -6,10 +6,10 @@ import pytest
 from made_scores import frame_of, random_scores, table_of
 from scipy import stats
 
-from bayesjudge.anova_table import anova, anova_model, judge_f_test, judge_means, mean_squares
 from bayesjudge.design.cells import cells_by_model
 from bayesjudge.errors import BayesJudgeError, DesignError
-from bayesjudge.pooled_strata import finite_panel
+from bayesjudge.estimates.anova import anova, anova_model, judge_f_test, judge_means, mean_squares
+from bayesjudge.estimates.pooled_strata import finite_panel
 from bayesjudge.readers import read_scores
 
 

@@ -20,8 +20,9 @@ from scipy import stats
 
 from bayesjudge.design.cells import balance
 from bayesjudge.marginal import gaussian, strata
-from bayesjudge.marginal.compiled import pack, value_and_gradient
+from bayesjudge.marginal.compiled import value_and_gradient
 from bayesjudge.marginal.op import GaussianMarginal
+from bayesjudge.marginal.packed import pack
 from bayesjudge.marginal.patterns import patterns
 from bayesjudge.terms import TERMS
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from bayesjudge.anova_table import anova
 from bayesjudge.design.cells import cells_by_model
 from bayesjudge.errors import BayesJudgeError, DesignError
+from bayesjudge.estimates.anova import anova
+from bayesjudge.estimates.reml import reml, reml_model
 from bayesjudge.readers import read_scores
-from bayesjudge.reml_fit import reml, reml_model
 from bayesjudge.terms import TERMS, carrier, parts
 
 TREC = Path(__file__).parents[2] / "shared" / "data" / "llmjudge_trec_wide.csv"

@@ -81,9 +81,9 @@ class ClosedForms:
 
 def closed_forms(scores: ScoreTable, interaction: bool, interval: str) -> ClosedForms:
     """Estimate components by ANOVA, or by REML when some evaluated model is not balanced."""
-    from bayesjudge.anova_table import anova, judge_f_test
     from bayesjudge.errors import DesignError
-    from bayesjudge.reml_fit import reml
+    from bayesjudge.estimates.anova import anova, judge_f_test
+    from bayesjudge.estimates.reml import reml
 
     try:
         estimates = anova(scores, interaction=interaction, interval=interval)

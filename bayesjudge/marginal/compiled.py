@@ -8,192 +8,14 @@ formula; tests hold the two together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from bayesjudge.marginal.patterns import Patterns
+from bayesjudge.marginal.small_matrices import absorb, compiled, multiply
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 FIXED = 5  # columns before the residuals: scenario, generation, judge, scenario:judge, cell
 
 
-class Packed(NamedTuple):
-    """Statistics of several evaluated models, one behind the other.
-
-    ``starts`` has a row for each model and one more: where its patterns, groups, scenarios, kinds
-    and kind groups start. Positions inside a model count from its own start. Judges are numbered
-    within each model, and arrays are as wide as the largest panel.
-    """
-
-    starts: IntArray  # (models + 1, 5)
-    n_judges: IntArray  # (models,)
-    judge_ids: IntArray  # (models, K): columns of the residual variances
-    center: FloatArray  # (models,)
-    counts: FloatArray  # (patterns, K)
-    cross: FloatArray  # (patterns, K, K): cross-products of cell means, over all groups
-    within: FloatArray  # (models, K)
-    group_scenario: IntArray  # (groups,)
-    group_pattern: IntArray
-    group_size: FloatArray
-    group_sum: FloatArray  # (groups, K)
-    scenario_kind: IntArray  # (scenarios,)
-    kind_size: FloatArray  # (kinds,)
-    kind_group: IntArray  # (kind groups,): position among the model's groups
-    kind_of_group: IntArray  # (kind groups,)
-
-
-def pack(tables: Sequence[tuple[Patterns, IntArray]]) -> Packed:
-    """Put the statistics of several models one behind the other.
-
-    Parameters
-    ----------
-    tables : sequence of (Patterns, int array)
-        Statistics of each model, and the positions of its judges in the table.
-    """
-    K = max(len(ids) for _, ids in tables)
-
-    def wide(array: FloatArray) -> FloatArray:
-        judges = array.shape[1]
-        pads = [(0, 0)] + [(0, K - judges if size == judges else 0) for size in array.shape[1:]]
-        return np.pad(array, pads)
-
-    sizes = [
-        (
-            len(s.counts),
-            len(s.group_size),
-            len(s.scenario_kind),
-            len(s.kind_size),
-            len(s.kind_group),
-        )
-        for s, _ in tables
-    ]
-    stats = [s for s, _ in tables]
-    crosses = []
-    for s in stats:
-        pooled = np.zeros((len(s.counts), *s.group_cross.shape[1:]))
-        np.add.at(pooled, s.group_pattern, s.group_cross)
-        crosses.append(wide(pooled))
-    kind_of_group = [
-        np.searchsorted(s.kind_start, np.arange(len(s.kind_group)), side="right") - 1 for s in stats
-    ]
-    return Packed(
-        starts=np.r_[np.zeros((1, 5), dtype=np.int64), np.cumsum(sizes, axis=0)],
-        n_judges=np.array([len(ids) for _, ids in tables]),
-        judge_ids=np.stack([np.pad(ids, (0, K - len(ids))) for _, ids in tables]),
-        center=np.array([s.center for s in stats]),
-        counts=np.concatenate([wide(s.counts) for s in stats]),
-        cross=np.concatenate(crosses),
-        within=np.concatenate([wide(s.within.sum(axis=0, keepdims=True)) for s in stats]),
-        group_scenario=np.concatenate([s.group_scenario for s in stats]),
-        group_pattern=np.concatenate([s.group_pattern for s in stats]),
-        group_size=np.concatenate([s.group_size for s in stats]),
-        group_sum=np.concatenate([wide(s.group_sum) for s in stats]),
-        scenario_kind=np.concatenate([s.scenario_kind for s in stats]),
-        kind_size=np.concatenate([s.kind_size for s in stats]),
-        kind_group=np.concatenate([s.kind_group for s in stats]),
-        kind_of_group=np.concatenate(kind_of_group),
-    )
-
-
-def _compiled(function: Any) -> Any:
-    """Compile a function, and keep what was compiled for the next process."""
-    # Sums may be taken in another order, which is what lets the processor add in parallel.
-    return numba.njit(
-        function, cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"}
-    )
-
-
-@_compiled
-def _multiply(A, B, out):  # type: ignore[no-untyped-def]
-    """Write the product of two square matrices."""
-    K = len(A)
-    for i in range(K):
-        for j in range(K):
-            out[i, j] = 0.0
-        for k in range(K):
-            a = A[i, k]
-            for j in range(K):
-                out[i, j] += a * B[k, j]
-
-
-@_compiled
-def _sandwich(M, common, contrast, out):  # type: ignore[no-untyped-def]
-    """Write F M F, F the root of ``common J + contrast (I - J/K)``, M symmetric."""
-    K = len(M)
-    own = np.sqrt(contrast)
-    shared = (np.sqrt(common * K) - own) / K
-    total = 0.0
-    for i in range(K):
-        out[i, i] = 0.0
-        for j in range(K):
-            out[i, i] += M[i, j]
-        total += out[i, i]
-    rows = np.empty(K)
-    for i in range(K):
-        rows[i] = out[i, i]
-    for i in range(K):
-        for j in range(K):
-            out[i, j] = own * (own * M[i, j] + shared * (rows[i] + rows[j])) + shared**2 * total
-
-
-@_compiled
-def _invert(C, out):  # type: ignore[no-untyped-def]
-    """Write the inverse of a positive definite matrix, spoil the matrix, return its log det.
-
-    NaN when it is not positive definite.
-    """
-    K = len(C)
-    log_det = 0.0
-    for j in range(K):
-        square = C[j, j]
-        for k in range(j):
-            square -= C[j, k] ** 2
-        log_det += np.log(square)
-        C[j, j] = np.sqrt(square)
-        for i in range(j + 1, K):
-            product = 0.0
-            for k in range(j):
-                product += C[i, k] * C[j, k]
-            C[i, j] = (C[i, j] - product) / C[j, j]
-    for j in range(K):  # the lower triangle of `out` becomes the inverse factor
-        out[j, j] = 1 / C[j, j]
-        for i in range(j + 1, K):
-            out[i, j] = 0.0
-            for k in range(j, i):
-                out[i, j] -= C[i, k] * out[k, j]
-            out[i, j] /= C[i, i]
-    for i in range(K):
-        for j in range(i + 1):
-            C[i, j] = 0.0
-            for k in range(i, K):
-                C[i, j] += out[k, i] * out[k, j]
-    for i in range(K):
-        for j in range(i + 1):
-            out[i, j] = C[i, j]
-            out[j, i] = C[i, j]
-    return log_det
-
-
-@_compiled
-def _absorb(M, common, contrast, work, out):  # type: ignore[no-untyped-def]
-    """Write the posterior covariance E of an effect with data precision M; log |I + F M F|."""
-    _sandwich(M, common, contrast, work)
-    for k in range(len(M)):
-        work[k, k] += 1.0
-    log_det = _invert(work, out)
-    for i in range(len(M)):
-        for j in range(len(M)):
-            work[i, j] = out[i, j]
-    _sandwich(work, common, contrast, out)
-    return log_det
-
-
-@_compiled
+@compiled
 def _one(  # type: ignore[no-untyped-def]
     v,
     residual,
@@ -267,9 +89,9 @@ def _one(  # type: ignore[no-untyped-def]
     E, EM, A_kind = np.empty((R, K, K)), np.empty((R, K, K)), np.empty((R, K, K))
     A = np.zeros((K, K))
     for h in range(R):
-        rest += kind_size[h] * _absorb(M[h], v[0], v[3], work, E[h])
-        _multiply(E[h], M[h], EM[h])
-        _multiply(M[h], EM[h], work)
+        rest += kind_size[h] * absorb(M[h], v[0], v[3], work, E[h])
+        multiply(E[h], M[h], EM[h])
+        multiply(M[h], EM[h], work)
         for k in range(K):
             for j in range(K):
                 A_kind[h, k, j] = M[h, k, j] - work[k, j]
@@ -286,7 +108,7 @@ def _one(  # type: ignore[no-untyped-def]
     # Level 3: the panel.
     m0 = prior_mean - center
     V, b, left = np.empty((K, K)), np.full(K, m0), a.copy()
-    value = rest + _absorb(A, prior_sd**2, v[2], work, V)
+    value = rest + absorb(A, prior_sd**2, v[2], work, V)
     pull = a.copy()
     for k in range(K):
         for j in range(K):
@@ -302,8 +124,8 @@ def _one(  # type: ignore[no-untyped-def]
     for k in range(K):
         for j in range(K):
             left[k] -= A[k, j] * b[j]
-    _multiply(A, V, step)
-    _multiply(step, A, work)
+    multiply(A, V, step)
+    multiply(step, A, work)
     d_judge = 0.0
     for k in range(K):
         for j in range(K):
@@ -313,12 +135,12 @@ def _one(  # type: ignore[no-untyped-def]
     # Gradient at level 2, D; and the covariance X of each kind's total effect.
     D, X = np.zeros((K, K)), np.empty((R, K, K))
     for h in range(R):
-        _multiply(A_kind[h], V, step)
-        _multiply(step, A_kind[h], work)
+        multiply(A_kind[h], V, step)
+        multiply(step, A_kind[h], work)
         for k in range(K):
             for j in range(K):
                 D[k, j] += kind_size[h] * (A_kind[h, k, j] - work[k, j])
-        _multiply(EM[h], V, work)
+        multiply(EM[h], V, work)
         for k in range(K):  # X = E + (I - EM) V (I - EM)', row by row
             for j in range(K):
                 work[k, j] = V[k, j] - work[k, j]
@@ -385,7 +207,7 @@ def _one(  # type: ignore[no-untyped-def]
     return -0.5 * value
 
 
-@_compiled
+@compiled
 def value_and_gradient(  # type: ignore[no-untyped-def]
     variances,
     prior,

@@ -36,7 +36,7 @@ class GaussianMarginal(Op):  # type: ignore[misc]
         prior : vector, shape (2,)
             Mean and standard deviation of the panel mean's Normal prior (score).
         *packed : tensors
-            The fields of `bayesjudge.marginal.compiled.Packed`.
+            The fields of `bayesjudge.marginal.packed.Packed`.
         """
         inputs = [pt.as_tensor_variable(x) for x in (variances, prior, *packed)]
         return Apply(self, inputs, [pt.dscalar(), pt.dmatrix()])
@@ -54,7 +54,7 @@ class GaussianMarginal(Op):  # type: ignore[misc]
 
 @numba_dispatch.register_funcify_default_op_cache_key(GaussianMarginal)  # type: ignore[untyped-decorator]
 def _by_numba(op: GaussianMarginal, **_: Any) -> Any:
-    @numba_dispatch.numba_njit  # type: ignore[untyped-decorator]
+    @numba_dispatch.numba_njit
     def marginal(variances, prior, *packed):  # type: ignore[no-untyped-def]
         value, gradient = value_and_gradient(variances, prior, *packed)
         return np.asarray(value), gradient

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesjudge.anova_table import anova_model
 from bayesjudge.design.cells import Cells, balance, cells_by_model
 from bayesjudge.errors import DesignError, FitError
+from bayesjudge.estimates.anova import anova_model
+from bayesjudge.estimates.reml import reml_model
 from bayesjudge.posterior.components import components, summarize
 from bayesjudge.posterior.effects import calls_of
-from bayesjudge.reml_fit import reml_model
 from bayesjudge.settings import INTERVAL_PROB
 from bayesjudge.terms import TERMS, carrier, parts
 
@@ -35,11 +35,11 @@ def compare(*trees: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFrame:
         Index (model, component); for each fit ``mean, median, sd, eti_low, eti_high``, then
         ``anova`` (closed form with the terms of the fits, zero where it came out negative),
         ``anova_raw`` (as it came out), ``anova_paper`` (without scenario:judge: arXiv
-        2603.01865, Appendix D; as it came out) and ``reml``, all score². With several fits the columns have a first level: the
-        name of the fit's model (numbered where two have the same), or "reference". NaN where an
-        estimate does not exist: the closed forms are for balanced tables.
-        ``attrs["interaction"]`` says what leaving out scenario:judge does to these data,
-        ``attrs["problems"]`` what is wrong with the fits.
+        2603.01865, Appendix D; as it came out) and ``reml``, all score². With several fits the
+        columns have a first level: the name of the fit's model (numbered where two have the
+        same), or "reference". NaN where an estimate does not exist: the closed forms are for
+        balanced tables. ``attrs["interaction"]`` says what leaving out scenario:judge does to
+        these data, ``attrs["problems"]`` what is wrong with the fits.
 
     Raises
     ------

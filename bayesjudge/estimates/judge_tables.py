@@ -9,8 +9,8 @@ import pandas as pd
 from scipy import special
 
 from bayesjudge.errors import BayesJudgeError, DesignError
-from bayesjudge.intervals import noncentral_f_interval
-from bayesjudge.pooled_strata import balanced_cells, balanced_strata
+from bayesjudge.estimates.intervals import noncentral_f_interval
+from bayesjudge.estimates.pooled_strata import balanced_cells, balanced_strata
 from bayesjudge.settings import INTERVAL_PROB
 from bayesjudge.wording import quoted
 

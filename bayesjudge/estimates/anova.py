@@ -17,14 +17,19 @@ import numpy as np
 import pandas as pd
 
 from bayesjudge.errors import BayesJudgeError
-from bayesjudge.intervals import (
+from bayesjudge.estimates.intervals import (
     chi2_interval,
     fixed_effects_interval,
     modified_large_sample,
     satterthwaite,
 )
-from bayesjudge.judge_tables import TESTS, check_prob, f_test, judge_f_test, judge_means
-from bayesjudge.pooled_strata import PooledStrata, balanced_cells, finite_panel, pooled_strata
+from bayesjudge.estimates.judge_tables import TESTS, check_prob, f_test, judge_f_test, judge_means
+from bayesjudge.estimates.pooled_strata import (
+    PooledStrata,
+    balanced_cells,
+    finite_panel,
+    pooled_strata,
+)
 from bayesjudge.settings import INTERVAL_PROB
 from bayesjudge.wording import did_you_mean, quoted
 

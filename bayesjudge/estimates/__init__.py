@@ -1,0 +1,1 @@
+"""Estimates without priors: the analysis of variance of balanced tables, and REML for any."""
