@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from bayesjudge import intervals
+from bayesjudge.estimates import intervals
 from bayesjudge.estimates.intervals import (
     chi2_interval,
     fixed_effects_interval,

@@ -88,12 +88,13 @@ def require_estimable(label: str | None, cells: Cells, structure: Structure) -> 
             "or repeated calls; or leave it out with select(models=...)."
         )
     if structure.entangled:
+        helps = not identify(cells, PAPER_TERMS).entangled
         raise DesignError(
             f"Model {name}: the design mixes scenarios in such a way that "
             f"{', '.join(structure.entangled[0])} are known only in combinations, not as separate "
             "variances nor as one common term. Score a few scenarios with two judges on two "
-            "generations, or leave out scenario:judge (interaction=False; for a fit, "
-            "model='linear-paper')."
+            "generations, or leave out "
+            + ("scenario:judge (interaction=False)." if helps else "the model (select).")
         )
     return name
 
