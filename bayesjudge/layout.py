@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesjudge.design.cells import Balance, Cells, balance, cells_by_model
+from bayesjudge.design.estimable import require_estimable
 from bayesjudge.design.identify import Structure, identify
 from bayesjudge.errors import DesignError
 from bayesjudge.marginal.patterns import Patterns, patterns
@@ -21,7 +22,6 @@ from bayesjudge.priors import Prior, widest
 from bayesjudge.scores import ScoreTable
 from bayesjudge.specs import Spec
 from bayesjudge.terms import TERMS, carrier, parts
-from bayesjudge.wording import counted
 
 FloatArray = NDArray[np.float64]
 
@@ -136,7 +136,7 @@ def lay_out(scores: ScoreTable, spec: Spec, prior_scale: float = 1.0) -> Layout:
     cells = cells_by_model(scores.calls, len(scores.models))
     structures = tuple(identify(c, spec.terms) for c in cells)
     for label, c, structure in zip(scores.models, cells, structures, strict=True):
-        _fit_for_use(label, c, structure, spec.terms)
+        require_estimable(label, c, structure)
     slots = tuple(
         slot
         for c, structure in zip(cells, structures, strict=True)
@@ -161,30 +161,6 @@ def lay_out(scores: ScoreTable, spec: Spec, prior_scale: float = 1.0) -> Layout:
             None if b is None else strata(c, b) for c, b in zip(cells, sizes, strict=True)
         ),
     )
-
-
-def _fit_for_use(label: str, cells: Cells, structure: Structure, wanted: tuple[str, ...]) -> None:
-    if "residual" in structure.absent:
-        raise DesignError(
-            f"model {label!r} has {counted(len(cells.score), 'score')} from "
-            f"{counted(cells.n_judges, 'judge')}, one each: no variance can be estimated. It needs "
-            "a second scenario, a second generation or repeated calls; or leave it out with "
-            "`where`."
-        )
-    if structure.entangled:
-        block = ", ".join(structure.entangled[0])
-        plainer = [term for term in wanted if ":" not in term]
-        helps = not identify(cells, plainer).entangled
-        raise DesignError(
-            f"model {label!r}: the design mixes scenarios in such a way that {block} are known "
-            "only in combinations, not as separate variances nor as one common term. Score a "
-            "few scenarios with two judges on two generations"
-            + (
-                ", or fit a model without scenario:judge (model='linear-paper')."
-                if helps
-                else "; or leave the model out with `where`."
-            )
-        )
 
 
 def _slots(cells: Cells, structure: Structure, by_judge: bool) -> list[Slot]:

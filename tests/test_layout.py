@@ -243,13 +243,13 @@ class TestRefused:
         with pytest.raises(DesignError, match="one each: no variance can be estimated") as refusal:
             lay_out(table_of(rows), spec)
         text = str(refusal.value)
-        assert "model 'A'" in text
+        assert "Model 'A'" in text
         assert "a second generation or repeated calls" in text
         assert "1 scores" not in text
         assert "1 judges" not in text
 
     def test_the_evaluated_model_at_fault_is_named(self):
-        with pytest.raises(DesignError, match="model 'B' has 3 scores from 3 judges"):
+        with pytest.raises(DesignError, match="Model 'B' has 3 scores from 3 judges"):
             lay_out(table_of({"A": crossed(4, 2, 3), "B": crossed(1, 1, 3)}), LINEAR)
 
     def test_two_calls_of_one_judge_are_enough(self):

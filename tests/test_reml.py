@@ -352,7 +352,7 @@ def test_scores_that_only_judges_change():
 
 def test_nothing_but_judges_is_refused():
     frame = simulated(1, n=1, m=1)
-    with pytest.raises(DesignError, match="Model 'A' has 3 scores and nothing varies but the jud"):
+    with pytest.raises(DesignError, match="Model 'A' has 3 scores from 3 judges, one each"):
         reml(table_of(frame))
 
 
@@ -360,8 +360,8 @@ def test_nothing_but_judges_is_refused():
     ("scenarios", "interaction", "advice"),
     [
         # Two judges on one generation, or one judge on two generations.
-        ([(0, 0, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1)] * 2, True, "interaction"),
-        ([(0, 0, 0), (0, 0, 1), (1, 0, 0), (1, 1, 1)], False, "the model"),
+        ([(0, 0, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1)] * 2, True, "interaction=False"),
+        ([(0, 0, 0), (0, 0, 1), (1, 0, 0), (1, 1, 1)], False, "the model out"),
     ],
 )
 def test_entangled_terms_are_refused(scenarios, interaction, advice):

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesjudge.design.cells import Cells, balance, cells_by_model
-from bayesjudge.design.identify import Structure, identify
+from bayesjudge.design.estimable import PAPER_TERMS, require_estimable
+from bayesjudge.design.identify import identify
 from bayesjudge.errors import DesignError
 from bayesjudge.marginal.strata import Strata, expected_mean_squares, strata
 from bayesjudge.terms import TERMS, carrier, parts
-from bayesjudge.wording import counted, listed
+from bayesjudge.wording import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-PAPER_TERMS = ("scenario", "generation", "judge", "residual")
 
 _NONE = 1e-9  # what rounding leaves of a coefficient that is zero
 
@@ -61,42 +61,6 @@ def finite_panel(names: Sequence[str], n_judges: int) -> FloatArray:
                 if "generation" in parts(block):
                     matrix[other, k] = 1 / n_judges
     return matrix
-
-
-def require_estimable(label: str | None, cells: Cells, structure: Structure) -> str:
-    """Refuse an evaluated model whose calls can't carry the components; else return its name.
-
-    Parameters
-    ----------
-    label : str or None
-        The model's name; its number will do.
-    cells : Cells
-        Its calls.
-    structure : Structure
-        What they can tell apart.
-
-    Raises
-    ------
-    DesignError
-        If nothing varies but the judge, or terms are known neither apart nor as one term.
-    """
-    name = f"number {cells.model + 1}" if label is None else repr(label)
-    if "residual" in structure.absent:
-        raise DesignError(
-            f"Model {name} has {counted(len(cells.score), 'score')} and nothing varies but the "
-            "judge: no variance can be estimated. It needs a second scenario, a second generation "
-            "or repeated calls; or leave it out with select(models=...)."
-        )
-    if structure.entangled:
-        helps = not identify(cells, PAPER_TERMS).entangled
-        raise DesignError(
-            f"Model {name}: the design mixes scenarios in such a way that "
-            f"{', '.join(structure.entangled[0])} are known only in combinations, not as separate "
-            "variances nor as one common term. Score a few scenarios with two judges on two "
-            "generations, or leave out "
-            + ("scenario:judge (interaction=False)." if helps else "the model (select).")
-        )
-    return name
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from bayesjudge.design.cells import Cells, cells_by_model
+from bayesjudge.design.estimable import PAPER_TERMS, require_estimable
 from bayesjudge.design.identify import identify
 from bayesjudge.estimates.judge_tables import check_prob
-from bayesjudge.estimates.pooled_strata import PAPER_TERMS, finite_panel, require_estimable
+from bayesjudge.estimates.pooled_strata import finite_panel
 from bayesjudge.marginal.gaussian import Variances, by_term, moments, value_and_gradient
 from bayesjudge.marginal.patterns import Patterns, patterns
 from bayesjudge.terms import TERMS, carrier, parts
