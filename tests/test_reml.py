@@ -369,7 +369,7 @@ def test_entangled_terms_are_refused(scenarios, interaction, advice):
     # Beyond the first four rows, the same again in further scenarios.
     frame["scenario"] += 2 * (np.arange(len(frame)) // 4)
     frame = frame.assign(model="A", score=np.arange(len(frame)) % 3)
-    with pytest.raises(DesignError, match=f"known only in combinations.*leave out .*{advice}"):
+    with pytest.raises(DesignError, match=f"known only in combinations.*leave .*{advice}"):
         reml(table_of(frame), interaction)
 
 

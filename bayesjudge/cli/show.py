@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from bayesjudge.errors import BayesJudgeError
 
@@ -27,23 +28,17 @@ def console() -> Console:
     return found if found.is_terminal else Console(highlight=False, width=200)
 
 
-def table(frame: pd.DataFrame, title: str = "", caption: str = "") -> Table:
+def table(frame: pd.DataFrame, title: str, caption: str = "") -> RenderableType:
     """Turn a frame into a table: index first, numbers right-aligned to four digits."""
     plain = frame.reset_index()
-    made = Table(
-        title=title or None,
-        caption=caption or None,
-        title_justify="left",
-        caption_justify="left",
-        title_style="bold",
-        header_style="bold",
-    )
+    made = Table(header_style="bold")
     numeric = [pd.api.types.is_numeric_dtype(plain[c]) and plain[c].dtype != bool for c in plain]
     for name, right in zip(plain.columns, numeric, strict=True):
         made.add_column(escape(_title(name)), justify="right" if right else "left")
     for row in plain.itertuples(index=False):
         made.add_row(*(escape(text(value)) for value in row))
-    return made
+    # A table's own title would be broken to the width of the table.
+    return Group(Text(title, style="bold"), made, Text(f"{caption}\n" if caption else ""))
 
 
 def _title(name: object) -> str:

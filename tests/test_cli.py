@@ -1,0 +1,269 @@
+"""The command line as a user meets it: output, files, exit statuses."""
+
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from panels import simulate
+
+import bayesjudge as bj
+from bayesjudge import cli
+
+SHORT = ["--draws", "300", "--tune", "300"]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run a command in this process; return exit status, standard output and error."""
+
+    def command(*words):
+        monkeypatch.setattr(sys, "argv", ["bayesjudge", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        printed = capsys.readouterr()
+        return end.value.code, printed.out, printed.err
+
+    return command
+
+
+@pytest.fixture
+def panel(tmp_path):
+    frame = simulate(
+        12,
+        2,
+        3,
+        scenario=0.5,
+        generation=0.2,
+        judge=0.3,
+        interaction=0.1,
+        residual=0.4,
+        models=("A", "B"),
+    )
+    path = tmp_path / "scores.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_help_and_version_load_nothing_heavy():
+    code = (
+        "import sys\n"
+        "from bayesjudge.cli import main\n"
+        "sys.argv = ['bayesjudge', '--help']\n"
+        "try: main()\n"
+        "except SystemExit as end: status = end.code\n"
+        "heavy = {'numpy', 'pandas', 'xarray', 'scipy', 'pymc', 'rich', 'numba'}\n"
+        "print(status, sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("0 []\n")
+    assert "Honest uncertainty" in done.stdout
+
+
+def test_a_light_import_of_the_package():
+    code = "import sys, bayesjudge; print({'numpy', 'pandas', 'pymc'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def test_no_public_name_is_that_of_a_module():
+    """Importing a submodule would put the module in the function's place."""
+    from importlib.util import find_spec
+
+    for name in bj.__all__:
+        if not name.startswith("__"):
+            assert find_spec(f"bayesjudge.{name}") is None, name
+            assert getattr(bj, name) is getattr(bj, name)
+    assert set(bj.__all__) <= set(dir(bj))
+    with pytest.raises(AttributeError, match="no attribute 'fitt'"):
+        _ = bj.fitt
+
+
+def test_version(run):
+    assert run("--version") == (0, f"bayesjudge, version {bj.__version__}\n", "")
+
+
+class TestCheck:
+    def test_shows_what_is_there(self, run, panel):
+        status, out, _ = run("check", panel, "--scale", "0:10")
+        assert status == 0
+        for text in ("What is there", "scenario:judge", "one sum: no call is repeated"):
+            assert text in out
+
+    def test_json_and_file_say_the_same(self, run, panel, tmp_path):
+        status, out, _ = run(
+            "check", panel, "--scale", "0:10", "--json", "--out", tmp_path / "audit.json"
+        )
+        assert status == 0
+        told = json.loads(out)
+        assert told == json.loads((tmp_path / "audit.json").read_text(encoding="utf-8"))
+        assert told["identifiable"]["residual"] == "generation:judge+residual"
+        assert told["balanced"] is True
+        assert [row["calls"] for row in told["models"]] == [72, 72]
+
+    def test_missing_scores_are_shown_with_bounds(self, run, panel):
+        frame = pd.read_csv(panel)
+        frame.loc[[3, 5], "score"] = None
+        frame.to_csv(panel, index=False)
+        status, out, _ = run("check", panel, "--scale", "0:10")
+        assert status == 0
+        assert "Missing scores" in out
+        assert "missing at random" in out
+
+
+class TestAnova:
+    def test_reproduces_a_published_row(self, run):
+        status, out, _ = run("anova", "example:mtbench", "--json")
+        assert status == 0
+        told = json.loads(out)
+        rows = {(r["model"], r["component"]): r for r in told["estimates"]}
+        assert round(rows["Qwen", "scenario"]["estimate"], 3) == 1.530
+        assert rows["Gemini", "generation"]["estimate"] == 0.0
+        assert rows["Gemini", "generation"]["truncated"] is True
+        assert rows["Gemini", "generation"]["raw"] < 0
+        paper = [r["F"] for r in told["f_test"] if (r["model"], r["test"]) == ("Qwen", "paper")]
+        assert paper[0] == pytest.approx(638.2, rel=1e-3)
+
+    def test_unbalanced_tables_get_reml_and_are_told_so(self, run, panel):
+        pd.read_csv(panel).iloc[3:].to_csv(panel, index=False)
+        status, out, _ = run("anova", panel, "--scale", "0:10", "--interaction")
+        assert status == 0
+        assert "Variance components by REML" in out
+        assert "REML instead of ANOVA" in out
+
+    @pytest.mark.parametrize("ending", ["csv", "json"])
+    def test_writes_files(self, run, panel, tmp_path, ending):
+        path = tmp_path / f"anova.{ending}"
+        status, out, _ = run("anova", panel, "--scale", "0:10", "--out", path)
+        assert status == 0
+        assert f"Written: {path}" in out.replace("\n", "")
+        if ending == "csv":
+            assert {"model", "component", "estimate", "raw"} <= set(pd.read_csv(path).columns)
+        else:
+            assert json.loads(path.read_text(encoding="utf-8"))["rows"][0]["model"] == "A"
+        assert not list(tmp_path.glob("*.tmp"))
+
+    def test_a_label_that_a_spreadsheet_would_run_is_disarmed(self, run, tmp_path):
+        frame = simulate(
+            5,
+            2,
+            2,
+            scenario=0.5,
+            generation=0.2,
+            judge=0.3,
+            interaction=0.1,
+            residual=0.4,
+            models=("=1+1",),
+        )
+        frame.to_csv(tmp_path / "s.csv", index=False)
+        run("anova", tmp_path / "s.csv", "--scale", "0:10", "--out", tmp_path / "a.csv")
+        assert pd.read_csv(tmp_path / "a.csv")["model"][0] == "'=1+1"
+
+
+class TestFit:
+    def test_shows_writes_and_repeats(self, run, panel, tmp_path):
+        words = ["fit", panel, "--scale", "0:10", "--seed", "3", *SHORT]
+        status, out, err = run(*words, "--out", tmp_path / "one")
+        assert status == 0
+        assert err == ""
+        for text in (
+            "Variance components, model linear",
+            "Panel means",
+            "Judge offsets",
+            "Diagnostics passed",
+        ):
+            assert text in out
+        names = {path.name for path in (tmp_path / "one").iterdir()}
+        assert names == {
+            "fit.nc",
+            "components.csv",
+            "panel_means.csv",
+            "judge_offsets.csv",
+            "summary.json",
+        }
+        told = json.loads((tmp_path / "one" / "summary.json").read_text(encoding="utf-8"))
+        assert told["verdict"] == "passed"
+        assert told["interval"] == {"kind": "eti", "prob": 0.95}
+        status, again, _ = run(*words, "--json")
+        assert status == 0
+        assert json.loads(again)["components"] == told["components"]
+        tree = bj.load(tmp_path / "one" / "fit.nc")
+        assert tree.attrs["seed"] == 3
+        table = pd.read_csv(tmp_path / "one" / "components.csv", index_col=[0, 1])
+        assert table["mean"].tolist() == pytest.approx(bj.compare(tree)["mean"].tolist())
+
+    def test_a_fit_that_fails_its_diagnostics_is_marked_and_ends_with_1(self, run, panel):
+        status, out, _ = run("fit", panel, "--scale", "0:10", "--draws", "10", "--tune", "5")
+        assert status == 1
+        assert out.index("Problems: this fit failed") < out.index("Variance components")
+        assert out.count("NOT TO BE TRUSTED") == 3
+        assert "Diagnostics FAILED" in out
+
+
+def write(tmp_path, text, name="x.csv"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+HEADER = "model,scenario,generation,judge,score\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (["check"], 2, "Missing argument 'FILE'"),
+        (["chekc", "x.csv"], 2, "No such command 'chekc'"),
+        (["check", "{dir}/none.csv"], 1, "none.csv"),
+        (["check", "{dir}"], 1, "folder"),
+        (["check", "example:mtbenhc"], 1, "Did you mean 'mtbench'"),
+        (["check", "{dir}/empty.csv"], 1, "empty"),
+        (["check", "{dir}/text.csv"], 1, "Tie"),
+        (["check", "{dir}/good.csv", "--columns", "model"], 2, "model=system"),
+        (["check", "{dir}/good.csv", "--columns", "model=a,model=b"], 2, "more than once"),
+        (["check", "{dir}/good.csv", "--columns", "modl=a"], 1, "modl"),
+        (["check", "{dir}/good.csv", "--scale", "ten"], 1, "ten"),
+        (["check", "{dir}/good.csv", "--scale", "1:3"], 1, "outside"),
+        (["check", "{dir}/good.csv", "--where", "score >"], 1, "score >"),
+        (["check", "{dir}/good.csv", "--where", "__import__('os')"], 1, "where"),
+        (["check", "{dir}/good.csv", "--outside", "drop"], 2, "drop"),
+        (["check", "{dir}/good.csv", "--out", "{dir}/no/where.json"], 1, "where.json"),
+        (["anova", "{dir}/good.csv", "--scale", "1:10", "--out", "{dir}/x.xlsx"], 1, ".xlsx"),
+        (["fit", "{dir}/good.csv", "--scale", "1:10", "--model", "quadratic"], 2, "quadratic"),
+        (["fit", "{dir}/good.csv", "--scale", "1:10", "--model", "{dir}/m.toml"], 2, "m.toml"),
+        (["fit", "{dir}/good.csv", "--scale", "1:10", "--seed", "-1"], 2, "--seed"),
+        (["fit", "{dir}/good.csv", "--scale", "1:10", "--prior-scale", "0"], 2, "prior-scale"),
+        (["fit", "{dir}/good.csv", "--scale", "1:10", "--out", "{dir}/f.csv"], 1, ".nc file"),
+        (["fit", "{dir}/good.csv", "--scale", "1:10", "--out", "{dir}/no/f.nc"], 1, "no folder"),
+        (["fit", "{dir}/one.csv", "--scale", "1:10"], 1, "no variance can be estimated"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_message(run, tmp_path, words, status, says):
+    write(tmp_path, "", "empty.csv")
+    write(tmp_path, HEADER + "a,1,1,j,Tie\n", "text.csv")
+    write(tmp_path, HEADER + "a,1,1,j,3\na,2,1,j,5\na,1,1,k,4\na,2,1,k,4\n", "good.csv")
+    write(tmp_path, HEADER + "a,1,1,j,3\n", "one.csv")
+    write(tmp_path, "name = 1", "m.toml")
+    found, out, err = run(*(word.format(dir=tmp_path) for word in words))
+    assert found == status, err
+    assert says in " ".join(err.split())
+    assert "Traceback" not in out + err
+
+
+def test_a_fault_of_ours_is_owned_up_to(run, monkeypatch):
+    monkeypatch.delenv("BAYESJUDGE_TRACEBACK", raising=False)
+    monkeypatch.setattr("bayesjudge.cli.commands.read", lambda *a: 1 / 0)
+    status, _, err = run("check", "x.csv")
+    assert status == 70
+    assert "fault of bayesjudge" in err
+    assert "ZeroDivisionError" in err
+
+
+def test_an_interruption_is_quiet(run, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bayesjudge.cli.commands.read", stop)
+    status, _, err = run("check", "x.csv")
+    assert (status, err.strip()) == (130, "Error: Interrupted.")
