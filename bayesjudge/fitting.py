@@ -83,7 +83,13 @@ def fit(
     sampled = _sample(layout, used, chains, draws, tune, progress)
     say("drawing panel means and judge offsets")
     flat = sampled.sigma.reshape(chains * draws, -1)
-    panel = panel_draws(layout, flat, np.random.default_rng(used))
+    try:
+        panel = panel_draws(layout, flat, np.random.default_rng(used))
+    except np.linalg.LinAlgError as error:
+        raise FitError(
+            "the draws reach standard deviations so small beside others that the conditional "
+            "distributions can't be computed. Is a judge's score a function of the others?"
+        ) from error
     say("checking the fit")
     return assemble(layout, scores, sampled, panel, diagnose, seed=used, prior_scale=prior_scale)
 

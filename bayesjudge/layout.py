@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesjudge.design.cells import Balance, Cells, balance, cells_by_model
-from bayesjudge.design.estimable import require_estimable
+from bayesjudge.design.estimable import require_estimable, require_noise
 from bayesjudge.design.identify import Structure, identify
 from bayesjudge.errors import DesignError
 from bayesjudge.marginal.patterns import Patterns, patterns
@@ -137,6 +137,7 @@ def lay_out(scores: ScoreTable, spec: Spec, prior_scale: float = 1.0) -> Layout:
     structures = tuple(identify(c, spec.terms) for c in cells)
     for label, c, structure in zip(scores.models, cells, structures, strict=True):
         require_estimable(label, c, structure)
+        require_noise(label, c, structure)
     slots = tuple(
         slot
         for c, structure in zip(cells, structures, strict=True)

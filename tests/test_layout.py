@@ -230,12 +230,36 @@ class TestRefused:
         frame = frame_of(crossed(4, 2, 3)).assign(score=5.0)
         with pytest.raises(DesignError, match=r"runs from 5 to 5.*scale=\(low, high\) or --scale"):
             lay_out(read_scores(frame), LINEAR)
-        assert lay_out(read_scores(frame, scale=(1, 10)), LINEAR).names == PLAIN
 
-    def test_a_scale_without_extent_matters_only_to_priors_in_its_units(self):
-        frame = frame_of(crossed(4, 2, 3)).assign(score=5.0)
-        in_points = replace(LINEAR, unit="score")
-        assert lay_out(read_scores(frame), in_points).priors["scenario"] == halfnormal(0.125)
+    @pytest.mark.parametrize(
+        ("score", "says"),
+        [
+            (lambda f: 5.0, "all its 24 scores are 5"),
+            (lambda f: f["judge"].str[1:].astype(float), "reproduced exactly by scenario, gen"),
+            (
+                lambda f: f["scenario"].str[1:].astype(float) * f["judge"].str[1:].astype(float),
+                "reproduced",
+            ),
+        ],
+        ids=["constant", "judge alone", "scenario times judge"],
+    )
+    @pytest.mark.parametrize("kept", [1.0, 0.8], ids=["balanced", "unbalanced"])
+    @pytest.mark.parametrize("unit", ["range", "score"])
+    def test_scores_without_noise_have_no_posterior(self, score, says, kept, unit):
+        frame = frame_of(crossed(4, 2, 3))
+        frame["score"] = score(frame)
+        frame = frame if kept == 1 else frame.drop(index=[1, 7, 13, 20])
+        scores = read_scores(frame, scale=(0, 10))
+        says = says if kept == 1 else says.replace("24", "20")
+        with pytest.raises(DesignError, match=says):
+            lay_out(scores, replace(LINEAR, unit=unit))
+
+    def test_a_saturated_table_is_not_taken_for_one_without_noise(self):
+        # In each scenario a second generation was scored by one of the two judges: as many
+        # levels as calls, yet all variances are known from how calls vary together.
+        rows = [(i, j, k) for i in range(8) for j, k in ((0, 0), (0, 1), (1, 0))]
+        frame = frame_of(rows).assign(score=np.random.default_rng(0).normal(5, 1, len(rows)))
+        assert lay_out(read_scores(frame, scale=(0, 10)), LINEAR).names[-1].endswith("residual")
 
     @pytest.mark.parametrize("rows", [crossed(1, 1, 1), crossed(1, 1, 4), [(0, 0, 0), (1, 0, 1)]])
     @pytest.mark.parametrize("spec", [LINEAR, PAPER, BY_JUDGE], ids=lambda spec: spec.name)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+from scipy import sparse
+from scipy.sparse import linalg
+
 from bayesjudge.design.cells import Cells
-from bayesjudge.design.identify import Structure, identify
+from bayesjudge.design.identify import Structure, identify, levels
 from bayesjudge.errors import DesignError
 from bayesjudge.wording import counted
+
+# A residual sd below this share of the sd of all scores is lost in their rounding errors.
+_LEAST_NOISE = 1e-6
+_ENOUGH = 600  # calls whose rank is looked at
 
 # The model as published, without interactions.
 PAPER_TERMS = ("scenario", "generation", "judge", "residual")
@@ -50,3 +58,63 @@ def require_estimable(label: str | None, cells: Cells, structure: Structure) -> 
             )
         )
     return name
+
+
+def require_noise(label: str, cells: Cells, structure: Structure) -> None:
+    """Refuse an evaluated model whose scores the other terms reproduce exactly.
+
+    Its residual variance would be zero, at which the density of the scores is infinite: no
+    posterior exists.
+
+    Parameters
+    ----------
+    label : str
+        The model's name.
+    cells : Cells
+        Its calls.
+    structure : Structure
+        What they can tell apart; the terms outside the residual's sum are fitted by least squares.
+
+    Raises
+    ------
+    DesignError
+        If the residual sd is below a millionth of the sd of the scores.
+    """
+    score = cells.score - cells.score.mean()
+    spread = float(np.sqrt(np.mean(score**2)))
+    X = _other_terms(cells, structure)
+    if spread > 0:
+        rest = score - X @ linalg.lsmr(X, score, atol=1e-10, btol=1e-10, maxiter=500)[0]
+        if np.sqrt(np.mean(rest**2)) > _LEAST_NOISE * spread:
+            return
+    if _saturated(X):
+        return  # the other terms would reproduce any scores: that they do says nothing
+    what = (
+        f"all its {len(score):,} scores are {cells.score[0]:g}"
+        if spread <= 1e-12 * max(1.0, abs(cells.score[0]))
+        else f"its {len(score):,} scores are reproduced exactly by "
+        + ", ".join(b[0] for b in structure.blocks if "residual" not in b)
+    )
+    raise DesignError(
+        f"Model {label!r}: {what}, so there is no noise to estimate and no posterior. Were scores "
+        "copied, filled in or computed from each other? More generations, or repeated calls, would "
+        "show the noise; or leave the model out with select(models=...) or `where`."
+    )
+
+
+def _other_terms(cells: Cells, structure: Structure) -> sparse.csr_matrix:
+    """Return indicators of judges and of the levels of all terms outside the residual's sum."""
+    calls, one = np.arange(len(cells.score)), np.ones(len(cells.score))
+    columns = [sparse.csr_matrix((one, (calls, cells.judge)))]
+    for block in structure.blocks:
+        if "residual" not in block and block != ("judge",):
+            codes = np.unique(levels(cells, block[0]), return_inverse=True)[1]
+            columns.append(sparse.csr_matrix((one, (calls, codes))))
+    return sparse.hstack(columns).tocsr()
+
+
+def _saturated(X: sparse.csr_matrix) -> bool:
+    """Whether the columns span all scores; the first calls, sorted by scenario, settle it."""
+    some = X[:_ENOUGH].toarray()
+    some = some[:, some.any(axis=0)]
+    return bool(np.linalg.matrix_rank(some) == len(some))

@@ -89,7 +89,7 @@ def identify(cells: Cells, terms: Iterable[str]) -> Structure:
     return Structure(tuple(first), in_order(absent), tuple(entangled))
 
 
-def _levels(cells: Cells, term: str) -> IntArray:
+def levels(cells: Cells, term: str) -> IntArray:
     """Return the level of one term that each call has."""
     K = cells.n_judges
     match term:
@@ -115,8 +115,8 @@ def _gram(cells: Cells, terms: list[str]) -> list[list[int]]:
     share = np.array([pow(int(n), -1, _PRIME) for n in counts], dtype=np.int64)[which]
     incidence, by_judge = [], []
     for term in terms:
-        levels = np.unique(_levels(cells, term), return_inverse=True)[1]
-        Z = sparse.csr_matrix((one, (calls, levels)))
+        codes = np.unique(levels(cells, term), return_inverse=True)[1]
+        Z = sparse.csr_matrix((one, (calls, codes)))
         incidence.append(Z)
         by_judge.append((Z.T @ judges).tocsr())
     own = [":judge" in term or term == "residual" for term in terms]

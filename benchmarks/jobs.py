@@ -1,0 +1,105 @@
+"""The jobs: which table, and which terms every tool has to fit to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+SCALE = (1.0, 10.0)
+
+# What is sampled: variances (score²) of scenario, generation, judge, scenario:judge, residual, and
+# the mean. Of the size of the five models of MT-Bench in arXiv 2603.01865, Tables 1 and 2.
+TRUTHS = {
+    "Llama": (0.88, 0.24, 0.50, 0.12, 1.13, 7.9),
+    "Qwen": (1.53, 0.27, 0.95, 0.16, 1.49, 7.1),
+    "GPT": (0.63, 0.08, 0.34, 0.07, 0.56, 8.7),
+    "Gemini": (0.41, 0.04, 0.44, 0.16, 0.66, 8.7),
+    "Claude": (0.39, 0.04, 0.43, 0.18, 0.83, 8.6),
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One table and the terms to fit.
+
+    Attributes
+    ----------
+    name, statement : str
+        What it is called, and what it is.
+    models, scenarios, generations, judges : int
+        Size of the complete table.
+    missing : float
+        Share of the scores that is taken out at random.
+    interaction : bool
+        Whether the table has scenario:judge effects, and whether they are fitted.
+    seed : int
+        Of the table.
+    """
+
+    name: str
+    statement: str
+    models: int
+    scenarios: int
+    generations: int
+    judges: int
+    missing: float
+    interaction: bool
+    seed: int
+
+    def table(self) -> pd.DataFrame:
+        """Draw the table: the same on every machine."""
+        rng = np.random.default_rng(self.seed)
+        together = pd.concat(
+            [self._one(label, rng) for label in list(TRUTHS)[: self.models]], ignore_index=True
+        )
+        gone = rng.permutation(len(together))[: round(self.missing * len(together))]
+        return together.drop(index=gone).reset_index(drop=True)
+
+    def _one(self, label: str, rng: np.random.Generator) -> pd.DataFrame:
+        n, m, K = self.scenarios, self.generations, self.judges
+        scenario, generation, judge, interaction, residual, mean = TRUTHS[label]
+        offsets = rng.standard_normal(K)
+        offsets -= offsets.mean()
+        offsets *= np.sqrt(judge / np.mean(offsets**2))
+        eta = rng.normal(0, np.sqrt(interaction * K / (K - 1)), (n, 1, K)) * self.interaction
+        eta -= eta.mean(axis=2, keepdims=True)
+        score = (
+            mean
+            + rng.normal(0, np.sqrt(scenario), (n, 1, 1))
+            + rng.normal(0, np.sqrt(generation), (n, m, 1))
+            + offsets
+            + eta
+            + rng.normal(0, np.sqrt(residual), (n, m, K))
+        )
+        i, j, k = (axis.ravel() for axis in np.indices(score.shape))
+        return pd.DataFrame(
+            {
+                "model": label,
+                "scenario": [f"s{x:03d}" for x in i],
+                "generation": [f"g{x:02d}" for x in j],
+                "judge": [f"j{x:02d}" for x in k],
+                "score": score.ravel().round(6),
+            }
+        )
+
+
+JOBS = {
+    job.name: job
+    for job in (
+        Job("one-model", "one model, 80 x 10 x 5 = 4,000 scores", 1, 80, 10, 5, 0.0, False, 11),
+        Job(
+            "five-models",
+            "five models of 80 x 10 x 5, 20,000 scores, complete",
+            *(5, 80, 10, 5, 0.0, False, 12),
+        ),
+        Job(
+            "missing-cells",
+            "one model, 80 x 10 x 5, a tenth of the scores missing (3,600 left), scenario:judge "
+            "in the model",
+            *(1, 80, 10, 5, 0.1, True, 13),
+        ),
+        Job("small", "one model, 20 x 2 x 3 = 120 scores", 1, 20, 2, 3, 0.0, False, 14),
+    )
+}

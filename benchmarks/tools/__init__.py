@@ -1,0 +1,5 @@
+"""The tools that are measured: a script each, which runs in a process of its own.
+
+``python -m benchmarks.tools.NAME TABLE.csv OUT.json SEED INTERACTION [VARIANT]`` reads the table,
+fits it, and writes what `outcome.write` says.
+"""
