@@ -282,7 +282,11 @@ class TestRaggedTables:
         gamma = tree["posterior"]["gamma"].mean(("chain", "draw")).to_pandas()
         assert gamma.loc["C"].isna().tolist() == [False, False, True]
         assert np.nansum(gamma.loc["C"]) == pytest.approx(0, abs=1e-12)
-        assert bj.panel_means(tree)["judges"].tolist() == [3, 3, 2]
+        assert bj.panel_means(tree)["panel"].tolist() == [
+            "all 3 judges",
+            "all 3 judges",
+            "judge subset only: 2 of 3",
+        ]
         assert ("C", "judge 3") not in bj.judge_offsets(tree).index
 
     def test_closed_forms_stand_beside_where_they_exist(self, ragged):
