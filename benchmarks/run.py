@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -51,11 +52,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         if not options.no_warm_up:
-            for tool in tools:
-                print(f"warming up: {tool}", flush=True)
-                for job in {JOBS[name].interaction: JOBS["small"] for name in options.jobs}:
-                    table = _written(JOBS["small"], place)
-                    measure(tool, table, place, 0, job, options.timeout)
+            for job in {_kind(JOBS[name]): _shrunk(JOBS[name]) for name in options.jobs}.values():
+                table = _written(job, place)
+                for tool in tools:
+                    print(f"warming up: {tool}, {job.name}", flush=True)
+                    measure(tool, table, place, 0, job.interaction, options.timeout)
         for name in options.jobs:
             job = JOBS[name]
             table = _written(job, place)
@@ -202,6 +203,15 @@ def _r_has(package: str) -> bool:
         return False
     code = f"quit(status = 1 - requireNamespace('{package}', quietly = TRUE))"
     return subprocess.run([rscript, "-e", code], capture_output=True, check=False).returncode == 0
+
+
+def _kind(job: Job) -> tuple[bool, bool]:
+    """Tell jobs apart that need other compiled code: it depends on no size."""
+    return job.missing > 0, job.interaction
+
+
+def _shrunk(job: Job) -> Job:
+    return replace(job, name=f"small {job.name}", models=1, scenarios=20, generations=2, judges=3)
 
 
 def _written(job: Job, place: Path) -> Path:
