@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
+from bayesjudge.design.check import check
+from bayesjudge.design.details import why_sums
 from bayesjudge.engines.conditional import panel_draws
 from bayesjudge.engines.diagnostics import diagnose
 from bayesjudge.engines.draws import SigmaDraws
@@ -63,7 +66,8 @@ def fit(
         In ArviZ's layout: ``posterior`` (``sigma_*``, ``mu``, ``gamma``), ``sample_stats``,
         ``log_likelihood`` (by scenario, effects integrated out), ``log_prior``,
         ``observed_data`` (the calls, up to a million), ``constant_data`` (sufficient
-        statistics), and attributes that record model, engine, seed, versions and diagnostics.
+        statistics), and attributes that record model, engine, seed, versions, diagnostics, the
+        warnings of the table's audit, and why some components are known only as sums.
 
     Raises
     ------
@@ -74,8 +78,10 @@ def fit(
     FitError
         When a setting is out of range or the sampler can't start.
     """
-    _check(engine, chains, draws, tune, prior_scale, seed)
+    _refuse(engine, chains, draws, tune, prior_scale, seed)
     say = on_stage or (lambda stage: None)
+    say("auditing the table")
+    design = check(scores)
     say("laying the model on the table")
     layout = lay_out(scores, read_spec(model), prior_scale)
     used = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
@@ -91,7 +97,9 @@ def fit(
             "distributions can't be computed. Is a judge's score a function of the others?"
         ) from error
     say("checking the fit")
-    return assemble(layout, scores, sampled, panel, diagnose, seed=used, prior_scale=prior_scale)
+    tree = assemble(layout, scores, sampled, panel, diagnose, seed=used, prior_scale=prior_scale)
+    tree.attrs |= {"warnings": "\n".join(design.warnings), "sums": json.dumps(_sums(layout))}
+    return tree
 
 
 def _sample(
@@ -111,7 +119,16 @@ def _sample(
         ) from error
 
 
-def _check(
+def _sums(layout: Layout) -> dict[str, str]:
+    """Say of each sum that some evaluated model has why its terms can't be told apart."""
+    found: dict[str, list[str]] = {}
+    for cells, structure in zip(layout.cells, layout.structures, strict=True):
+        for name, because in why_sums(cells, structure).items():
+            found.setdefault(name, []).extend(because)
+    return {name: "; ".join(dict.fromkeys(because)) for name, because in found.items()}
+
+
+def _refuse(
     engine: str, chains: int, draws: int, tune: int, prior_scale: float, seed: int | None
 ) -> None:
     if engine not in ENGINES:

@@ -18,6 +18,7 @@ HEAD = (
     "R-hat",
     "load before",
     "ESS/s over best peer",
+    "the same, by CPU time",
     "wall over best peer",
 )
 SHORT_OF_CONVERGED = 1.01
@@ -67,12 +68,14 @@ def summaries(runs: list[dict]) -> dict[str, dict]:
                 row[key] = median(run[key] for run in good)
         if row["kind"] == "posterior":
             row["ess_per_s"] = median(run["ess_bulk_min"] / run["wall_s"] for run in good)
+            row["ess_per_cpu_s"] = median(run["ess_bulk_min"] / run["cpu_s"] for run in good)
             row["divergences"] = max(run["divergences"] for run in good)
         found[tool] = row
     peers = [row for tool, row in found.items() if tool != OURS and row.get("kind") == "posterior"]
     for row in found.values():
         if peers and row.get("kind") == "posterior":
-            row["ess_per_s_ratio"] = row["ess_per_s"] / max(peer["ess_per_s"] for peer in peers)
+            for key in ("ess_per_s", "ess_per_cpu_s"):
+                row[f"{key}_ratio"] = row[key] / max(peer[key] for peer in peers)
         if peers and "wall_s" in row:
             row["wall_ratio"] = row["wall_s"] / min(peer["wall_s"] for peer in peers)
     return found
@@ -118,6 +121,7 @@ def _row(tool: str, row: dict) -> str:
         + (" !" if row.get("rhat_max", 0) > SHORT_OF_CONVERGED else ""),
         f"{row['load_average']:.1f}",
         _or_dash(row, "ess_per_s_ratio", ".2f"),
+        _or_dash(row, "ess_per_cpu_s_ratio", ".2f"),
         _or_dash(row, "wall_ratio", ".2f"),
     ]
     return "| " + " | ".join(cells) + " |"

@@ -1,4 +1,4 @@
-"""The measurements that are kept are whole and say where they come from. Nothing is measured here."""
+"""The results kept are whole and say where they come from. Nothing is measured here."""
 
 import importlib
 import json
@@ -50,6 +50,7 @@ def test_a_ratio_is_against_the_best_sampler_that_is_not_ours():
     ]
     rows = report.summaries(runs)
     assert rows["bayesjudge"]["ess_per_s_ratio"] == pytest.approx(100 / 50)
+    assert rows["bayesjudge"]["ess_per_cpu_s_ratio"] == pytest.approx(1)
     assert rows["bayesjudge"]["wall_ratio"] == pytest.approx(10 / 5)
     assert rows["lme4"]["wall_ratio"] == pytest.approx(1 / 5)
     assert "ess_per_s_ratio" not in rows["lme4"]

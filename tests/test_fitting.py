@@ -277,6 +277,18 @@ class TestRaggedTables:
         ]
         assert tree.attrs["verdict"] == "passed", tree.attrs["problems"]
 
+    def test_every_sum_says_why(self, ragged):
+        _, tree = ragged
+        why = bj.compare(tree).attrs["sums"]
+        assert why == {
+            "generation:judge+residual": "no call is repeated",
+            "scenario+generation": "each scenario has one generation",
+            "scenario:judge+generation:judge+residual": (
+                "no call is repeated; no judge saw two generations of a scenario"
+            ),
+        }
+        assert "judge subset" in tree.attrs["warnings"]
+
     def test_offsets_are_those_of_the_judges_that_scored(self, ragged):
         _, tree = ragged
         gamma = tree["posterior"]["gamma"].mean(("chain", "draw")).to_pandas()
@@ -314,10 +326,13 @@ class TestOtherDesigns:
         scores = read(frame)
         assert any("share no scenario" in text for text in bj.check(scores).warnings)
         tree = bj.fit(scores, seed=1)
+        assert "share no scenario" in tree.attrs["warnings"]
+        (why,) = bj.compare(tree).attrs["sums"].values()
+        assert "no call is repeated" in why
         assert tree.attrs["verdict"] == "passed", tree.attrs["problems"]
         found = bj.components(tree)["component"].to_numpy().tolist()
         assert found == ["scenario+generation+scenario:judge+generation:judge+residual", "judge"]
-        assert list(bj.effects(tree).data_vars)[:1] != ["alpha"]
+        assert not {"alpha", "beta", "eta"} & set(bj.effects(tree).data_vars)
 
     def test_repeated_calls_identify_call_noise(self):
         rng = np.random.default_rng(0)

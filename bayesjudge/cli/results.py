@@ -130,7 +130,9 @@ class FitSummary:
             "components": self.comparison,
             "panel_means": self.means,
             "judge_offsets": self.offsets,
+            "sums": self.comparison.attrs["sums"],
             "interaction": self.comparison.attrs["interaction"],
+            "warnings": [text for text in str(self.attributes["warnings"]).split("\n") if text],
             "interval": {"kind": "eti", "prob": self.comparison.attrs["prob"]},
             "provenance": dict(self.attributes),
         }
@@ -173,8 +175,11 @@ def print_fit(result: FitSummary) -> None:
         console.print(
             show.table(offsets, f"Judge offsets from the panel, posterior means (score){mark}")
         )
+    sums = [f"{name}: {why}." for name, why in result.comparison.attrs["sums"].items()]
+    sentences("Why some components are one sum", sums)
     sentences("What scenario:judge does here", result.comparison.attrs["interaction"])
-    sentences("Notes", [note for note in str(a["notes"]).split("\n") if note])
+    for title, name, style in (("Notes", "notes", "bold"), ("Warnings", "warnings", "yellow")):
+        sentences(title, [text for text in str(a[name]).split("\n") if text], style)
     verdict = "passed" if result.passed else "FAILED"
     console.print(
         f"Diagnostics {verdict}: R-hat at most {a['rhat_max']:.3f}, bulk ESS at least "

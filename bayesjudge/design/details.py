@@ -71,12 +71,12 @@ def describe(scores: ScoreTable, cells: Cells) -> ModelDesign:
         scenarios=cells.n_scenarios,
         judges=tuple(scores.judges[j] for j in cells.judge_ids),
         freedom=_freedom(cells, structure),
-        why=_why(cells, structure),
+        why=why_sums(cells, structure),
         plain=not structure.entangled or not identify(cells, MAIN_TERMS).entangled,
     )
 
 
-def _why(cells: Cells, structure: Structure) -> dict[str, tuple[str, ...]]:
+def why_sums(cells: Cells, structure: Structure) -> dict[str, tuple[str, ...]]:
     """Find what hides the difference between the terms of each sum."""
     calls, pairs, filled = _counts(cells)
     facts = {

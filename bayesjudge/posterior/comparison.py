@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -39,7 +41,8 @@ def compare(*trees: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFrame:
         columns have a first level: the name of the fit's model (numbered where two have the
         same), or "reference". NaN where an estimate does not exist: the closed forms are for
         balanced tables. ``attrs["interaction"]`` says what leaving out scenario:judge does to
-        these data, ``attrs["problems"]`` what is wrong with the fits.
+        these data, ``attrs["sums"]`` why some rows are sums, ``attrs["problems"]`` what is wrong
+        with the fits.
 
     Raises
     ------
@@ -64,6 +67,7 @@ def compare(*trees: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFrame:
         together = {name: frame.reindex(index) for name, frame in posteriors.items()}
         table = pd.concat(together | {"reference": references}, axis=1)
     table.attrs = {
+        "sums": _sums(trees),
         "prob": prob,
         "interval": "eti",
         "interaction": what_the_interaction_changes(references),
@@ -75,6 +79,14 @@ def compare(*trees: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFrame:
         ],
     }
     return table
+
+
+def _sums(trees: tuple[xr.DataTree, ...]) -> dict[str, str]:
+    """Say of each row that is a sum why its terms can't be told apart."""
+    found: dict[str, str] = {}
+    for tree in trees:
+        found |= json.loads(str(tree.attrs["sums"]))
+    return found
 
 
 def _names(trees: tuple[xr.DataTree, ...]) -> list[str]:

@@ -21,7 +21,8 @@ def main() -> None:
         for name in variance["component"].to_numpy()
     }
     settings = {name: tree.attrs[name] for name in ("sampler", "chains", "draws", "tune")}
-    write(job.out, draws, int(tree.attrs["divergences"]), settings)
+    models = [str(label) for label in variance["model"].to_numpy()]
+    write(job.out, models, draws, int(tree.attrs["divergences"]), settings)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ terms <- "score ~ judge + (1 | scenario) + (1 | scenario:generation)"
 if (arguments[4] == "1") terms <- paste(terms, "+ (1 | scenario:judge)")
 places <- c(scenario = "scenario", generation = "scenario:generation", residual = "Residual")
 if (arguments[4] == "1") places <- c(places, "scenario:judge" = "scenario:judge")
-found <- sapply(unique(as.character(frame$model)), function(label) {
+found <- sapply(sort(unique(as.character(frame$model)), method = "radix"), function(label) {
   own <- droplevels(frame[frame$model == label, ])
   contrasts(own$judge) <- contr.sum(nlevels(own$judge))
   table <- as.data.frame(VarCorr(lmer(as.formula(terms), own, REML = TRUE)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +31,11 @@ def task() -> Task:
 
 
 def write(
-    out: Path, draws: dict[str, NDArray[np.float64]], divergences: int, settings: dict[str, object]
+    out: Path,
+    models: Sequence[str],
+    draws: dict[str, NDArray[np.float64]],
+    divergences: int,
+    settings: dict[str, object],
 ) -> None:
     """Write the outcome of a sampler.
 
@@ -38,6 +43,9 @@ def write(
     ----------
     out : Path
         JSON file to write.
+    models : sequence of str
+        Labels of the evaluated models, in the order of the draws' last axis. What is written is
+        in the order of the labels.
     draws : dict of array
         By component, standard deviations as they are reported (those of judge and scenario:judge
         are the spread over the judges of the panel), with axes chain, draw, model.
@@ -46,6 +54,7 @@ def write(
     settings : dict
         Chains, draws, warm-up and the like.
     """
+    order = sorted(range(len(models)), key=lambda k: models[k])
     measures = {
         "ess_bulk": lambda x: array_stats.ess(x, chain_axis=0, draw_axis=1, method="bulk"),
         "rhat": lambda x: array_stats.rhat(x, chain_axis=0, draw_axis=1),
@@ -54,7 +63,7 @@ def write(
         "q975": lambda x: np.quantile(x, 0.975, axis=(0, 1)),
     }
     sds = {
-        name: {key: np.atleast_1d(of(x)).tolist() for key, of in measures.items()}
+        name: {key: np.atleast_1d(of(x))[order].tolist() for key, of in measures.items()}
         for name, x in draws.items()
     }
     least = min(sds, key=lambda name: min(sds[name]["ess_bulk"]))

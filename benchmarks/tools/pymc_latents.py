@@ -111,6 +111,7 @@ def main() -> None:
         settings = {"sampler": f"pymc.sample, by {library}", "tune": 1000}
     write(
         job.out,
+        list(pd.unique(frame["model"])),
         spreads(tree["posterior"].to_dataset(), job.interaction),
         int(tree["sample_stats"]["diverging"].to_numpy().sum()),
         settings | {"chains": CHAINS, "draws": DRAWS},
