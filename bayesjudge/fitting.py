@@ -16,7 +16,7 @@ from bayesjudge.engines.diagnostics import diagnose
 from bayesjudge.engines.draws import SigmaDraws
 from bayesjudge.errors import FitError
 from bayesjudge.layout import Layout, lay_out
-from bayesjudge.scores import ScoreTable
+from bayesjudge.scores import ScoreTable, require_table
 from bayesjudge.specs import read_spec
 from bayesjudge.tree import assemble
 
@@ -78,6 +78,7 @@ def fit(
     FitError
         When a setting is out of range or the sampler can't start.
     """
+    require_table(scores)
     _refuse(engine, chains, draws, tune, prior_scale, seed)
     say = on_stage or (lambda stage: None)
     say("auditing the table")

@@ -76,6 +76,21 @@ def assemble(
     return tree
 
 
+def require_fit(tree: object) -> None:
+    """Refuse what is not a fit, before anything is asked of it.
+
+    Raises
+    ------
+    FitError
+        Saying how to make one.
+    """
+    if not isinstance(tree, xr.DataTree) or "bayesjudge_format" not in tree.attrs:
+        raise FitError(
+            f"This needs a fit, not a {type(tree).__name__}: pass what bayesjudge.fit(...) or "
+            "bayesjudge.load(path) returned."
+        )
+
+
 def problems(tree: xr.DataTree) -> tuple[str, ...]:
     """Return what is wrong with a fit, in sentences; nothing for one that passed."""
     text = str(tree.attrs.get("problems", ""))
@@ -198,14 +213,15 @@ def _coords(layout: Layout, chains: int, draws: int) -> dict[str, list[str] | ND
 
 
 def _log_likelihood(layout: Layout, shape: tuple[int, ...], panel: PanelDraws) -> xr.Dataset:
-    values = panel.log_likelihood.reshape(*shape, len(layout.models), len(layout.scenarios))
+    """All evaluated models of a scenario together: what leaving a scenario out leaves out."""
+    values = panel.log_likelihood.sum(axis=1).reshape(*shape, len(layout.scenarios))
     array = xr.DataArray(
         values,
-        dims=("chain", "draw", "model", "scenario"),
-        attrs={"meaning": "by scenario, given mu, gamma and the sigmas; effects integrated out"},
+        dims=("chain", "draw", "scenario"),
+        attrs={"meaning": "of all models, given mu, gamma and the sigmas; effects integrated out"},
     )
     coords = _coords(layout, *shape)
-    del coords["judge"]
+    del coords["judge"], coords["model"]
     return xr.Dataset({"score": array}, coords=coords | {"scenario": list(layout.scenarios)})
 
 

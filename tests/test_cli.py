@@ -230,6 +230,12 @@ HEADER = "model,scenario,generation,judge,score\n"
         (["check", "{dir}/good.csv", "--outside", "drop"], 2, "drop"),
         (["check", "{dir}/good.csv", "--out", "{dir}/no/where.json"], 1, "where.json"),
         (["anova", "{dir}/good.csv", "--scale", "1:10", "--out", "{dir}/x.xlsx"], 1, ".xlsx"),
+        (["check", "{dir}/good.csv", "--out", "{dir}/x.txt"], 2, "end in .json"),
+        (["check", "{dir}/good.csv", "--out", "{dir}/good.csv"], 2, "overwritten"),
+        (["anova", "{dir}/good.csv", "--out", "{dir}/../{name}/good.csv"], 2, "overwritten"),
+        (["fit", "{dir}/good.csv", "--scale", "1:10", "--out", ""], 2, "is empty"),
+        (["fit", "{dir}/good.csv", "--scale", "1:10", "--out", "{dir}/d.nc"], 1, "a folder"),
+        (["fit", "{dir}/flat.csv", "--scale", "1:10"], 1, "no posterior"),
         (["fit", "{dir}/good.csv", "--scale", "1:10", "--model", "quadratic"], 2, "quadratic"),
         (["fit", "{dir}/good.csv", "--scale", "1:10", "--model", "{dir}/m.toml"], 2, "m.toml"),
         (["fit", "{dir}/good.csv", "--scale", "1:10", "--seed", "-1"], 2, "--seed"),
@@ -244,11 +250,42 @@ def test_what_is_wrong_is_said_in_one_message(run, tmp_path, words, status, says
     write(tmp_path, HEADER + "a,1,1,j,Tie\n", "text.csv")
     write(tmp_path, HEADER + "a,1,1,j,3\na,2,1,j,5\na,1,1,k,4\na,2,1,k,4\n", "good.csv")
     write(tmp_path, HEADER + "a,1,1,j,3\n", "one.csv")
+    write(tmp_path, HEADER + "a,1,1,j,3\na,2,1,j,3\na,1,1,k,3\na,2,1,k,3\n", "flat.csv")
     write(tmp_path, "name = 1", "m.toml")
-    found, out, err = run(*(word.format(dir=tmp_path) for word in words))
+    (tmp_path / "d.nc").mkdir()
+    before = (tmp_path / "good.csv").read_bytes()
+    found, out, err = run(*(word.format(dir=tmp_path, name=tmp_path.name) for word in words))
+    assert (tmp_path / "good.csv").read_bytes() == before
     assert found == status, err
     assert says in " ".join(err.split())
     assert "Traceback" not in out + err
+
+
+def test_a_reader_that_leaves_early_is_no_failure():
+    code = "from bayesjudge.cli import main; main()"
+    command = (
+        f"{sys.executable} -c '{code}' check example:mindeval | head -1; echo ${{PIPESTATUS[0]}}"
+    )
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[-2] == "0"
+    assert done.stderr == ""
+
+
+def test_the_command_and_the_function_have_the_same_defaults():
+    import inspect
+
+    from bayesjudge.cli.options import FITTING
+
+    given = {name: p.default for name, p in inspect.signature(bj.fit).parameters.items()}
+
+    def command(**options):
+        return options
+
+    for option in FITTING:
+        command = option(command)
+    for parameter in command.__click_params__:
+        if parameter.name != "seed":  # which the command gives, so that it repeats itself
+            assert parameter.default == given[parameter.name], parameter.name
 
 
 def test_a_fault_of_ours_is_owned_up_to(run, monkeypatch):

@@ -1,5 +1,7 @@
 """Fits that are really sampled: few, and each looked at from many sides."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -199,9 +201,11 @@ class TestTree:
         np.testing.assert_allclose(tree["posterior"]["gamma"].sum("judge"), 0, atol=1e-12)
 
     def test_log_likelihood_is_that_of_each_scenario_given_the_draw(self, small):
-        scores, tree = small
-        cells = cells_by_model(scores.calls, 2)[1]
-        draw = tree["posterior"].isel(chain=2, draw=7, model=1)
+        scores, _ = small
+        one = scores.select(models=["B"])
+        tree = bj.fit(one, seed=1, draws=20, tune=50)
+        cells = cells_by_model(one.calls, 1)[0]
+        draw = tree["posterior"].isel(chain=2, draw=7, model=0)
         value = {
             "scenario": draw["sigma_scenario"],
             "generation": draw["sigma_generation"],
@@ -221,7 +225,7 @@ class TestTree:
             expected = stats.multivariate_normal(b[own], V[np.ix_(own, own)]).logpdf(
                 cells.score[own]
             )
-            found = tree["log_likelihood"]["score"].isel(chain=2, draw=7, model=1, scenario=i)
+            found = tree["log_likelihood"]["score"].isel(chain=2, draw=7, scenario=i)
             assert float(found) == pytest.approx(expected, abs=1e-8)
 
     def test_log_prior_is_that_of_means_and_sigmas(self, small):
@@ -240,6 +244,41 @@ class TestTree:
         summary = az.summary(tree, var_names=["mu", "sigma_scenario"])
         assert list(summary.index[:2]) == ["mu[A]", "mu[B]"]
         assert len(az.psense_summary(tree, var_names=["mu"])) == 2
+        assert az.loo(tree).n_data_points == 12
+
+    def test_leaves_one_scenario_out_where_models_have_different_ones(self, ragged):
+        import arviz as az
+
+        _, tree = ragged
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # few scenarios: ArviZ says that k is high for some
+            assert az.loo(tree).n_data_points == 12
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda: bj.fit(None),
+            lambda: bj.fit(pd.DataFrame()),
+            lambda: bj.fit("scores.csv"),
+            lambda: bj.check([1, 2]),
+            lambda: bj.anova(pd.DataFrame()),
+            lambda: bj.reml(None),
+            lambda: bj.judge_means("x"),
+            lambda: bj.components(pd.DataFrame()),
+            lambda: bj.compare(None),
+            lambda: bj.effects(xr.DataTree()),
+            lambda: bj.panel_means({}),
+            lambda: bj.judge_offsets(1),
+        ],
+    )
+    def test_the_wrong_kind_of_thing_is_refused_with_the_way(self, call):
+        with pytest.raises(BayesJudgeError, match=r"read_scores|bayesjudge\.fit"):
+            call()
+
+    @pytest.mark.parametrize("prob", [0, 1, 2, 95, -0.1, float("nan")])
+    def test_a_probability_is_between_0_and_1(self, small, prob):
+        with pytest.raises(BayesJudgeError, match="between 0 and 1"):
+            bj.panel_means(small[1], prob=prob)
 
     def test_records_where_it_came_from(self, small):
         scores, tree = small

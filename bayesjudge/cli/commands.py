@@ -25,6 +25,8 @@ def check(file: str, as_json: bool, out: str | None, **options: Any) -> None:
     from bayesjudge.cli.results import design_as_dict, print_design
     from bayesjudge.design.check import check as audit
 
+    if out and Path(out).suffix != ".json":
+        raise click.BadParameter(f"{out!r} should end in .json.", param_hint="--out")
     design = audit(read(file, options))
     if out:
         show.write_text(Path(out), show.as_json(design_as_dict(design)) + "\n")

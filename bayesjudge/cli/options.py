@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -92,7 +93,8 @@ def reading(command: Command) -> Command:
     """Give a command the argument FILE and the options on how to read it."""
     for option in reversed(READING):
         command = option(command)
-    return click.argument("file", metavar="FILE")(command)
+    # Eager, so that --out can be held against it.
+    return click.argument("file", metavar="FILE", is_eager=True)(command)
 
 
 def read(file: str, options: dict[str, Any]) -> ScoreTable:
@@ -115,9 +117,21 @@ def read(file: str, options: dict[str, Any]) -> ScoreTable:
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 
 
+def _place(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Refuse an empty place, and the table that is being read."""
+    if value is None:
+        return None
+    if not value.strip():
+        raise click.BadParameter("is empty; name a file or a folder.")
+    source = ctx.params.get("file")
+    if source and Path(source).exists() and Path(value).resolve() == Path(source).resolve():
+        raise click.BadParameter(f"{value!r} is the table that is read; it would be overwritten.")
+    return value
+
+
 def out(help_text: str) -> Callable[[Command], Command]:
     """Give a command the option --out."""
-    return click.option("--out", type=click.Path(), metavar="PATH", help=help_text)
+    return click.option("--out", type=click.Path(), metavar="PATH", callback=_place, help=help_text)
 
 
 FITTING = (
@@ -148,7 +162,7 @@ FITTING = (
     click.option(
         "--tune",
         type=click.IntRange(1),
-        default=1000,
+        default=500,
         show_default=True,
         help="Warm-up draws in each chain.",
     ),

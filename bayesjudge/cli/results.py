@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from bayesjudge.cli import show
 from bayesjudge.design.wording import identified
+from bayesjudge.errors import BayesJudgeError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -164,17 +165,18 @@ def print_fit(result: FitSummary) -> None:
         f"eti: equal-tailed {prob} interval. anova: closed form with the same terms (0 where raw "
         "is negative); anova paper: without scenario:judge."
     )
+    components = result.comparison
+    if show.narrow():
+        components = components.drop(columns=["median", "sd", "anova_raw", "anova_paper"])
+        caption = f"eti: equal-tailed {prob} interval. A wider terminal or --json shows more."
     console.print(
-        show.table(
-            result.comparison, f"Variance components, model {a['model']} (score²){mark}", caption
-        )
+        show.table(components, f"Variance components, model {a['model']} (score²){mark}", caption)
     )
     console.print(show.table(result.means, f"Panel means, for scenarios like these (score){mark}"))
     if len(result.offsets):
-        offsets = result.offsets["mean"].unstack("judge")
-        console.print(
-            show.table(offsets, f"Judge offsets from the panel, posterior means (score){mark}")
-        )
+        shown, said = _most_certain(result.offsets)
+        title = f"Judge offsets from the panel: how far a judge lies above it (score){mark}"
+        console.print(show.table(shown.drop(columns=["median", "sd"]), title, said))
     sums = [f"{name}: {why}." for name, why in result.comparison.attrs["sums"].items()]
     sentences("Why some components are one sum", sums)
     sentences("What scenario:judge does here", result.comparison.attrs["interaction"])
@@ -189,16 +191,32 @@ def print_fit(result: FitSummary) -> None:
     )
 
 
-def check_place(out: Path) -> None:
-    """Refuse a place that can't be written to before the work and not after it."""
-    from bayesjudge.errors import BayesJudgeError
+MOST_OFFSETS = 40  # rows shown; the files hold all
 
+
+def _most_certain(offsets: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Pick the offsets that stand out most from zero, when there are many."""
+    if len(offsets) <= MOST_OFFSETS:
+        return offsets, ""
+    clear = (offsets["mean"].abs() / offsets["sd"]).nlargest(MOST_OFFSETS).index
+    shown = offsets.loc[[row for row in offsets.index if row in set(clear)]]
+    return shown, f"The {MOST_OFFSETS} clearest of {len(offsets)}; --json and --out give all."
+
+
+KNOWN_ENDINGS = {".csv", ".tsv", ".json", ".jsonl", ".parquet", ".html", ".md", ".txt", ".xlsx"}
+
+
+def check_place(out: Path) -> None:
+    """Refuse a place for a fit that can't be written to, before the work and not after it."""
     if out.suffix == ".nc":
+        if out.is_dir():
+            raise BayesJudgeError(f"--out {out}: there is a folder of that name.")
         if not out.parent.is_dir():
             raise BayesJudgeError(f"--out {out}: there is no folder {out.parent}.")
-    elif out.suffix:
+    elif out.suffix in KNOWN_ENDINGS:
         raise BayesJudgeError(
-            f"--out {out}: a fit is written to a .nc file, or with its tables to a folder."
+            f"--out {out}: a fit is written to a .nc file, or with its tables to a folder; "
+            f"{out.suffix} is the ending of neither."
         )
     else:
         show.folder(out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,12 +21,32 @@ from rich.text import Text
 from bayesjudge.errors import BayesJudgeError
 
 DIGITS = 4
+WIDE = 150  # columns that the widest table of a fit takes
+
+
+class _Console(Console):
+    """A console whose reader may leave early (`| head`) without that being a failure."""
+
+    def on_broken_pipe(self) -> None:
+        """End quietly."""
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0)
 
 
 def console() -> Console:
-    """Return standard output; a pipe is as wide as the table needs."""
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=200)
+    """Return standard output. A table is never cut: where it is too wide, the terminal folds it."""
+    found = _Console(highlight=False)
+    return (
+        found
+        if found.is_terminal and found.width >= WIDE
+        else _Console(highlight=False, width=1000, soft_wrap=True)
+    )
+
+
+def narrow() -> bool:
+    """Whether standard output is a terminal too narrow for all columns."""
+    found = Console()
+    return found.is_terminal and found.width < WIDE
 
 
 def table(frame: pd.DataFrame, title: str, caption: str = "") -> RenderableType:

@@ -12,8 +12,10 @@ from bayesjudge.design import wording
 from bayesjudge.design.cells import Cells, cells_by_model
 from bayesjudge.design.details import ModelDesign, describe
 from bayesjudge.design.duplicates import near_duplicates
+from bayesjudge.design.estimable import require_noise
 from bayesjudge.design.identify import Structure
-from bayesjudge.scores import ScoreTable
+from bayesjudge.errors import DesignError
+from bayesjudge.scores import ScoreTable, require_table
 from bayesjudge.terms import TERMS, in_order, sum_name
 
 Known = bool | str
@@ -86,6 +88,7 @@ def check(scores: ScoreTable) -> Design:
     Design
         Prints as a table, followed by its warnings.
     """
+    require_table(scores)
     tables = cells_by_model(scores.calls, len(scores.models))
     details = tuple(describe(scores, cells) for cells in tables)
     by_model = {detail.model: _known(detail.structure) for detail in details}
@@ -105,8 +108,22 @@ def check(scores: ScoreTable) -> Design:
         near_duplicates=duplicates,
         details=details,
         notes=scores.notes,
-        warnings=tuple(wording.warnings(scores, details, duplicates, missing, bounds)),
+        warnings=(
+            *filter(None, map(_without_noise, details, tables)),
+            *wording.warnings(scores, details, duplicates, missing, bounds),
+        ),
     )
+
+
+def _without_noise(detail: ModelDesign, cells: Cells) -> str:
+    """Say that the scores of an evaluated model hold no noise, if so."""
+    if "residual" in detail.structure.absent:
+        return ""  # which is said elsewhere
+    try:
+        require_noise(detail.model, cells, detail.structure)
+    except DesignError as refusal:
+        return f"{refusal} No model can be fitted to a table with it."
+    return ""
 
 
 def _row(detail: ModelDesign, cells: Cells) -> dict[str, object]:

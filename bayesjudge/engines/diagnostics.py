@@ -67,7 +67,7 @@ def diagnose(posterior: xr.Dataset, stats: xr.Dataset) -> Diagnostics:
     elif not np.all(rhat < RHAT_MAX):
         worst = int(np.argmax(np.where(np.isnan(rhat), np.inf, rhat)))
         problems.append(
-            f"Chains disagree: R-hat is {rhat[worst]:.4g} for {labels[worst]} (below {RHAT_MAX} "
+            f"Chains disagree: R-hat is {rhat[worst]:.5g} for {labels[worst]} (below {RHAT_MAX} "
             "is wanted). Run longer: --draws, --tune."
         )
     for name, ess in (("bulk", bulk), ("tail", tail)):

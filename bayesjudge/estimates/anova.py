@@ -238,7 +238,7 @@ def _notes(
         for name, raw in frame.loc[frame["truncated"], "raw"].items()
     ]
     if not interaction and frame["truncated"].get("generation", False):
-        notes.append(f"{who}a scenario:judge effect may be why; see interaction=True.")
+        notes.append(f"{who}scenario:judge may be why; see interaction=True (--interaction).")
     if table.absent:
         notes.append(f"{who}not to be seen in this design: {', '.join(table.absent)}.")
     if table.strata.balance.scenarios == 1 and "judge" in table.names:

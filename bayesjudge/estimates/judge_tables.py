@@ -11,6 +11,7 @@ from scipy import special
 from bayesjudge.errors import BayesJudgeError, DesignError
 from bayesjudge.estimates.intervals import noncentral_f_interval
 from bayesjudge.estimates.pooled_strata import balanced_cells, balanced_strata
+from bayesjudge.scores import require_table
 from bayesjudge.settings import INTERVAL_PROB
 from bayesjudge.wording import quoted
 
@@ -61,7 +62,7 @@ def judge_f_test(
     if alone:
         raise DesignError(
             f"The F test compares judges, and one judge alone scored {quoted(alone)}. Score with "
-            "a second judge, or leave these models out with select(models=...)."
+            "a second judge, or leave these models out with select(models=...) or `where`."
         )
     tests = list(TESTS) if interaction is None else [list(TESTS)[interaction]]
     rows: list[dict[str, object]] = [
@@ -94,6 +95,7 @@ def judge_means(scores: ScoreTable, prob: float = INTERVAL_PROB) -> pd.DataFrame
         share the better rank.
     """
     check_prob(prob)
+    require_table(scores)
     calls = scores.calls
     frame = pd.DataFrame(
         {

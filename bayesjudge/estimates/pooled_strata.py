@@ -18,6 +18,7 @@ from bayesjudge.design.estimable import PAPER_TERMS, require_estimable
 from bayesjudge.design.identify import identify
 from bayesjudge.errors import DesignError
 from bayesjudge.marginal.strata import Strata, expected_mean_squares, strata
+from bayesjudge.scores import require_table
 from bayesjudge.terms import TERMS, carrier, parts
 from bayesjudge.wording import listed
 
@@ -164,6 +165,7 @@ def balanced_strata(cells: Cells, name: str = "") -> Strata:
 
 def balanced_cells(scores: ScoreTable) -> tuple[Cells, ...]:
     """Return the calls of each evaluated model, or refuse if some are not balanced."""
+    require_table(scores)
     cells = cells_by_model(scores.calls, len(scores.models))
     bad = [
         f"{label!r} ({_imbalance(c)})"
@@ -180,8 +182,8 @@ def _unbalanced(models: Sequence[str]) -> str:
     return (
         f"The closed forms need a balanced table, and {'model' if one else 'models'} "
         f"{listed(models)} {'is' if one else 'are'} not. "
-        "reml(scores) estimates the same components from any table; or leave out the scenarios "
-        "or judges that are incomplete with select(...)."
+        "REML (`reml`) estimates the same components from any table; or leave out the scenarios "
+        "or judges that are incomplete, with select(...) or `where`."
     )
 
 

@@ -24,6 +24,7 @@ from bayesjudge.estimates.judge_tables import check_prob
 from bayesjudge.estimates.pooled_strata import finite_panel
 from bayesjudge.marginal.gaussian import Variances, by_term, moments, value_and_gradient
 from bayesjudge.marginal.patterns import Patterns, patterns
+from bayesjudge.scores import require_table
 from bayesjudge.terms import TERMS, carrier, parts
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def reml(scores: ScoreTable, interaction: bool = False, prob: float | None = Non
     :math:`K^{-1} (\hat\gamma'\hat\gamma - \mathrm{tr}\,V_\gamma)`, cut at zero: see
     `bayesjudge.anova`.
     """
+    require_table(scores)
     if prob is not None:
         check_prob(prob)
     frames = [

@@ -16,6 +16,7 @@ from bayesjudge.posterior.components import components, summarize
 from bayesjudge.posterior.effects import calls_of
 from bayesjudge.settings import INTERVAL_PROB
 from bayesjudge.terms import TERMS, carrier, parts
+from bayesjudge.tree import require_fit
 
 STATISTICS = ["mean", "median", "sd", "eti_low", "eti_high"]
 REFERENCES = ["anova", "anova_raw", "anova_paper", "reml"]
@@ -51,6 +52,8 @@ def compare(*trees: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFrame:
     """
     if not trees:
         raise FitError("compare needs a fit")
+    for tree in trees:
+        require_fit(tree)
     if len({tree.attrs["data_sha256"] for tree in trees}) > 1:
         raise FitError("these fits are of different tables of scores: compare fits of one table")
     names = _names(trees)
@@ -170,7 +173,7 @@ def what_the_interaction_changes(references: pd.DataFrame) -> list[str]:
         if np.isnan(with_it) or np.isnan(without):
             continue
         lost = "nothing, or less than nothing, of it" if without <= 0 else f"{without:.3g} of it"
-        if without < with_it:
+        if with_it > 0 and without < with_it:
             found.append(
                 f"{label}: generation variance is {with_it:.3g} with scenario:judge in the "
                 f"analysis; leaving it out shows {lost}."

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from bayesjudge.errors import FitError
+from bayesjudge.errors import BayesJudgeError
 from bayesjudge.terms import TERMS, carrier, parts
+from bayesjudge.tree import require_fit
 
 
 def components(tree: xr.DataTree) -> xr.DataArray:
@@ -38,9 +39,10 @@ def components(tree: xr.DataTree) -> xr.DataArray:
     Raises
     ------
     FitError
-        When the tree does not hold a linear fit.
+        When it is not a fit.
     """
-    posterior = _posterior(tree)
+    require_fit(tree)
+    posterior = tree["posterior"].to_dataset()
     sigmas = {
         str(array.attrs["component"]): array
         for name, array in posterior.data_vars.items()
@@ -81,12 +83,6 @@ def _one(name: str, sigma: xr.DataArray, posterior: xr.Dataset, K: xr.DataArray)
     return variance
 
 
-def _posterior(tree: xr.DataTree) -> xr.Dataset:
-    if "posterior" not in tree.children or "mu" not in tree["posterior"]:
-        raise FitError("this tree holds no fit: pass what bayesjudge.fit or load returned")
-    return tree["posterior"].to_dataset()
-
-
 def summarize(draws: xr.DataArray, prob: float) -> dict[str, np.ndarray]:
     """Mean, median, sd and equal-tailed interval over chains and draws.
 
@@ -102,7 +98,14 @@ def summarize(draws: xr.DataArray, prob: float) -> dict[str, np.ndarray]:
     dict of array
         ``mean, median, sd, eti_low, eti_high``, each with the other dims of `draws`; NaN where
         the draws are.
+
+    Raises
+    ------
+    BayesJudgeError
+        When `prob` is not between 0 and 1.
     """
+    if not 0 < prob < 1:
+        raise BayesJudgeError(f"prob = {prob!r} must lie between 0 and 1, such as 0.95.")
     tail = (1 - prob) / 2
     dims = ("chain", "draw")
     low, median, high = (

@@ -14,6 +14,7 @@ from bayesjudge.marginal.gaussian import Variances
 from bayesjudge.marginal.patterns import Patterns, patterns
 from bayesjudge.scores import Calls
 from bayesjudge.terms import TERMS, carrier, parts
+from bayesjudge.tree import require_fit
 
 FloatArray = NDArray[np.float64]
 
@@ -66,6 +67,7 @@ def effects(tree: xr.DataTree, seed: int = 0) -> xr.Dataset:
     FitError
         When the fit does not hold its scores.
     """
+    require_fit(tree)
     posterior = tree["posterior"].to_dataset()
     calls = calls_of(tree)
     models, scenarios, judges = (
@@ -212,5 +214,6 @@ def _dataset(
     )
     if "generation" in result.dims:
         for name in ("model", "scenario", "label"):
-            result[f"generation_{name}"] = ("generation", labels[f"generation_{name}"].to_numpy())
+            values = labels[f"generation_{name}"].to_numpy()
+            result = result.assign_coords({f"generation_{name}": ("generation", values)})
     return result

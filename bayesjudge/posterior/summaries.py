@@ -7,6 +7,7 @@ import xarray as xr
 
 from bayesjudge.posterior.components import summarize
 from bayesjudge.settings import INTERVAL_PROB
+from bayesjudge.tree import require_fit
 
 
 def panel_means(tree: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFrame:
@@ -26,6 +27,7 @@ def panel_means(tree: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFrame:
         these (``attrs["target"]`` is "population"), and ``panel``: "all 5 judges", or "judge
         subset only: 3 of 5", whose mean can't be compared with the others as it stands.
     """
+    require_fit(tree)
     mu = tree["posterior"].to_dataset()["mu"]
     frame = pd.DataFrame(summarize(mu, prob), index=pd.Index(mu["model"].to_numpy(), name="model"))
     own = tree["constant_data"].to_dataset()["n_judges"].to_numpy()
@@ -55,6 +57,7 @@ def judge_offsets(tree: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFram
         ``p_positive``, the probability that the judge is lenient. Only judges that scored the
         model, and no row for a model with one judge.
     """
+    require_fit(tree)
     gamma = tree["posterior"].to_dataset()["gamma"]
     index = pd.MultiIndex.from_product(
         [gamma["model"].to_numpy(), gamma["judge"].to_numpy()], names=["model", "judge"]

@@ -1,6 +1,6 @@
 """The validated score table, and every step from a table as found to it."""
 
 from bayesjudge.scores.scale import Scale
-from bayesjudge.scores.table import Calls, ScoreTable
+from bayesjudge.scores.table import Calls, ScoreTable, require_table
 
-__all__ = ["Calls", "Scale", "ScoreTable"]
+__all__ = ["Calls", "Scale", "ScoreTable", "require_table"]

@@ -159,7 +159,7 @@ def _missing_notes(frame: pd.DataFrame) -> list[str]:
     first = (
         f"{int(absent.sum()):,} of {counted(len(frame), 'score')} "
         f"{'is' if absent.sum() == 1 else 'are'} missing and treated as missing at random: "
-        "`missing` counts them by judge and model, `panel_mean_bounds()` shows how far they "
+        "`missing` counts them by judge and model, `check` shows how far they "
         "could move the panel means."
     )
     notes = [first]

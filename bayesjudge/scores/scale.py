@@ -123,7 +123,7 @@ def settle_outside(
     if outside == "missing":
         note = f"{count} outside the declared scale ({declared}) and read as missing: {examples}."
         return np.where(left, np.nan, snapped), [note]
-    return snapped, [f"{count} outside the declared scale ({declared}) and kept as asked."]
+    return snapped, [f"{count} outside the declared scale ({declared}) and kept."]
 
 
 def _from_scale(given: object) -> DeclaredScale:

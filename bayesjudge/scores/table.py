@@ -274,3 +274,18 @@ def _coded(values: pd.Series) -> tuple[tuple[str, ...], IntArray]:
     labels = natural_order(uniques.tolist())
     place = {label: i for i, label in enumerate(labels)}
     return labels, np.array([place[label] for label in uniques.tolist()], dtype=np.int64)[codes]
+
+
+def require_table(scores: object) -> None:
+    """Refuse what is not a score table, before anything is asked of it.
+
+    Raises
+    ------
+    ScoreError
+        Saying how to make one.
+    """
+    if not isinstance(scores, ScoreTable):
+        raise ScoreError(
+            f"This needs a score table, not a {type(scores).__name__}: pass what "
+            "bayesjudge.read_scores(path or DataFrame, ...) returns."
+        )
