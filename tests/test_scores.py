@@ -256,7 +256,7 @@ class TestScale:
         note_with(missing, "2 scores are outside", "11.0 in row 5", "2.5 in row 8")
         kept = read_scores(frame, levels=range(1, 11), outside="keep")
         assert {11.0, 2.5} <= set(kept.calls.score)
-        note_with(kept, "2 scores are outside", "kept as asked")
+        note_with(kept, "2 scores are outside", "and kept")
 
 
 class TestMissing:
