@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
-import tempfile
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -16,6 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesjudge import __version__
+from bayesjudge.atomic import written_whole
 from bayesjudge.engines.conditional import PanelDraws
 from bayesjudge.engines.diagnostics import Diagnostics
 from bayesjudge.engines.draws import SigmaDraws
@@ -122,21 +121,10 @@ def save(tree: xr.DataTree, path: str | Path) -> Path:
     """
     path = Path(path)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-        os.close(handle)
-    except OSError as error:
-        raise FitError(f"can't write to {path.parent}: {error.strerror}") from error
-    temporary = Path(name)
-    try:
-        tree.to_netcdf(temporary, engine="h5netcdf")
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(path)
+        with written_whole(path) as temporary:
+            tree.to_netcdf(temporary, engine="h5netcdf")
     except OSError as error:
         raise FitError(f"can't write {path}: {error.strerror or error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
     return path
 
 

@@ -14,7 +14,7 @@ LAYERS = [
     line.split()
     for line in """
         errors
-        wording terms settings
+        atomic wording terms settings
         priors
         scores
         examples

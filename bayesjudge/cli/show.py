@@ -6,7 +6,6 @@ import json
 import math
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from bayesjudge.atomic import written_whole
 from bayesjudge.errors import BayesJudgeError
 
 DIGITS = 4
@@ -129,15 +129,8 @@ def _guarded(frame: pd.DataFrame) -> pd.DataFrame:
 def write_text(path: Path, content: str) -> Path:
     """Write a text file under a temporary name, then rename it into place."""
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(content)
-            temporary.chmod(0o644)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with written_whole(path) as temporary:
+            temporary.write_text(content, encoding="utf-8")
     except OSError as error:
         raise BayesJudgeError(f"can't write {path}: {error.strerror or error}") from error
     return path
