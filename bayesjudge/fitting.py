@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
 from bayesjudge.design.check import check
-from bayesjudge.design.details import why_sums
 from bayesjudge.engines.conditional import panel_draws
 from bayesjudge.engines.diagnostics import diagnose
-from bayesjudge.engines.draws import SigmaDraws
+from bayesjudge.engines.draws import Draws
+from bayesjudge.engines.ordinal_panel import ordinal_panel
 from bayesjudge.errors import FitError
 from bayesjudge.layout import Layout, lay_out
+from bayesjudge.ordinal.layout import OrdinalLayout, lay_out_ordinal
 from bayesjudge.scores import ScoreTable, require_table
+from bayesjudge.settings import LATTICE_ERROR_MAX
 from bayesjudge.specs import read_spec
-from bayesjudge.tree import assemble
+from bayesjudge.tree.assemble import assemble
+from bayesjudge.tree.contents import Contents
+from bayesjudge.tree.gaussian import gaussian_contents
+from bayesjudge.tree.ordinal import ordinal_contents
 
 ENGINES = ("nuts",)
+TUNE = {"gaussian": 500, "cumulative": 200}  # warm-up draws of each chain
 
 
 def fit(
@@ -31,8 +37,9 @@ def fit(
     seed: int | None = None,
     chains: int = 4,
     draws: int = 1000,
-    tune: int = 500,
+    tune: int | None = None,
     prior_scale: float = 1.0,
+    bins: int | None = None,
     progress: bool = False,
     on_stage: Callable[[str], None] | None = None,
 ) -> xr.DataTree:
@@ -43,18 +50,22 @@ def fit(
     scores : ScoreTable
         From `bayesjudge.read_scores` or `bayesjudge.example`.
     model : str or Path
-        A shipped specification ("linear", "linear-paper", "linear-judge-residual") or the path
-        of a TOML file.
+        A shipped specification ("linear", "linear-paper", "linear-judge-residual", "ordinal",
+        "ordinal_probit", "ordinal_judge_scale") or the path of a TOML file.
     engine : str
         "nuts".
     seed : int, optional
         The same seed gives the same numbers on the same machine. Without one, a seed is drawn
         and recorded.
     chains, draws, tune : int
-        Chains, and kept and warm-up draws in each.
+        Chains, and kept and warm-up draws in each. Without `tune`, 500; 200 for an ordinal model,
+        which is sampled in units of its posterior's curvature.
     prior_scale : float
         Multiplies the priors of all standard deviations, to see what depends on them: 2 for
         twice as wide, 0.5 for half.
+    bins : int, optional
+        For an ordinal model of scores that are not levels: cut the scale into this many levels of
+        equal width. It is noted in the fit.
     progress : bool
         Whether to show the sampler's progress bar.
     on_stage : callable, optional
@@ -79,54 +90,101 @@ def fit(
         When a setting is out of range or the sampler can't start.
     """
     require_table(scores)
-    _refuse(engine, chains, draws, tune, prior_scale, seed)
+    spec = read_spec(model)
+    warm_up = TUNE[spec.family] if tune is None else tune
+    _refuse(engine, chains, draws, warm_up, prior_scale, seed)
     say = on_stage or (lambda stage: None)
+    if bins is not None and spec.family != "cumulative":
+        raise FitError(
+            f"bins = {bins!r} makes levels for an ordinal model; {spec.name} needs none."
+        )
     say("auditing the table")
     design = check(scores)
     say("laying the model on the table")
-    layout = lay_out(scores, read_spec(model), prior_scale)
     used = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
-    say("compiling and sampling")
-    sampled = _sample(layout, used, chains, draws, tune, progress)
-    say("drawing panel means and judge offsets")
-    flat = sampled.sigma.reshape(chains * draws, -1)
+    run = _Run(used, chains, draws, warm_up, progress, say)
+    if spec.family == "cumulative":
+        contents, sampled, extra = _ordinal(
+            lay_out_ordinal(scores, spec, prior_scale, bins), scores, run
+        )
+    else:
+        contents, sampled, extra = _linear(lay_out(scores, spec, prior_scale), scores, run)
+    say("checking the fit")
+    return assemble(
+        contents,
+        scores,
+        spec,
+        sampled,
+        diagnose(contents.groups["posterior"], sampled.stats, extra),
+        seed=used,
+        prior_scale=prior_scale,
+        warnings=design.warnings,
+    )
+
+
+@dataclass(frozen=True)
+class _Run:
+    """How to sample, and whom to tell."""
+
+    seed: int
+    chains: int
+    draws: int
+    tune: int
+    progress: bool
+    say: Callable[[str], None]
+
+
+def _linear(layout: Layout, scores: ScoreTable, run: _Run) -> tuple[Contents, Draws, list[str]]:
+    sampled = _sample(layout, run)
+    run.say("drawing panel means and judge offsets")
+    flat = sampled.values.reshape(run.chains * run.draws, -1)
     try:
-        panel = panel_draws(layout, flat, np.random.default_rng(used))
+        panel = panel_draws(layout, flat, np.random.default_rng(run.seed))
     except np.linalg.LinAlgError as error:
         raise FitError(
             "the draws reach standard deviations so small beside others that the conditional "
             "distributions can't be computed. Is a judge's score a function of the others?"
         ) from error
-    say("checking the fit")
-    tree = assemble(layout, scores, sampled, panel, diagnose, seed=used, prior_scale=prior_scale)
-    tree.attrs |= {"warnings": "\n".join(design.warnings), "sums": json.dumps(_sums(layout))}
-    return tree
+    return gaussian_contents(layout, scores, sampled, panel), sampled, []
 
 
-def _sample(
-    layout: Layout, seed: int, chains: int, draws: int, tune: int, progress: bool
-) -> SigmaDraws:
+def _ordinal(
+    layout: OrdinalLayout, scores: ScoreTable, run: _Run
+) -> tuple[Contents, Draws, list[str]]:
+    sampled = _sample(layout, run)
+    run.say("decomposing on the score scale")
+    panel = ordinal_panel(layout, sampled.values.reshape(run.chains * run.draws, -1))
+    found = []
+    if not panel.lattice_error < LATTICE_ERROR_MAX:
+        found.append(
+            "The likelihood is not accurate enough: with twice as many nodes it differs by up to "
+            f"{panel.lattice_error:.2g} (less than {LATTICE_ERROR_MAX:g} is wanted). Fit fewer "
+            "generations a scenario or fewer judges at once, or model='linear'."
+        )
+    return ordinal_contents(layout, scores, sampled, panel), sampled, found
+
+
+def _sample(layout: Layout | OrdinalLayout, run: _Run) -> Draws:
+    run.say("compiling and sampling")
     # PyMC takes seconds to import, and only this engine needs it.
     from bayesjudge.engines import nuts
 
+    how = {
+        "seed": run.seed,
+        "chains": run.chains,
+        "draws": run.draws,
+        "tune": run.tune,
+        "progress": run.progress,
+    }
     try:
-        return nuts.sample(
-            layout, seed=seed, chains=chains, draws=draws, tune=tune, progress=progress
-        )
+        if isinstance(layout, OrdinalLayout):
+            return nuts.sample_ordinal(layout, **how)
+        return nuts.sample(layout, **how)
     except (RuntimeError, FloatingPointError, np.linalg.LinAlgError) as error:
         raise FitError(
             f"the sampler could not run: {str(error).splitlines()[0]}. If the scores are far "
             "from the declared scale, declare the scale they are on."
         ) from error
-
-
-def _sums(layout: Layout) -> dict[str, str]:
-    """Say of each sum that some evaluated model has why its terms can't be told apart."""
-    found: dict[str, list[str]] = {}
-    for cells, structure in zip(layout.cells, layout.structures, strict=True):
-        for name, because in why_sums(cells, structure).items():
-            found.setdefault(name, []).extend(because)
-    return {name: "; ".join(dict.fromkeys(because)) for name, because in found.items()}
 
 
 def _refuse(

@@ -113,7 +113,7 @@ def _declare(name: str, priors: Sequence[Prior]) -> Any:
     kwargs = {key: np.array([prior.kwargs[key] for prior in priors]) for key in priors[0].kwargs}
     match priors[0].dist:
         case "HalfNormal":
-            return _half_normal(pm.Normal(name, shape=len(priors)), kwargs["sigma"])
+            return half_normal(pm.Normal(name, shape=len(priors)), kwargs["sigma"])
         case "HalfStudentT":
             return pm.HalfStudentT(name, **kwargs)
         case "HalfCauchy":
@@ -131,8 +131,16 @@ def _declare(name: str, priors: Sequence[Prior]) -> Any:
     raise ValueError(f"{priors[0].dist} has no PyMC counterpart here")
 
 
-def _half_normal(z: Any, scale: FloatArray) -> Any:
-    """Return the quantile of a HalfNormal at which a standard Normal has the quantile z."""
+def half_normal(z: Any, scale: FloatArray) -> Any:
+    """Return the quantile of a HalfNormal at which a standard Normal has the quantile z.
+
+    Parameters
+    ----------
+    z : tensor
+        Standard normal quantiles; beyond 7.5 they count as 7.5.
+    scale : float array
+        The HalfNormal's sigma.
+    """
     below = 0.5 * pt.erfc(-pt.clip(z, -_BOUND, _BOUND) / np.sqrt(2))
     return scale * np.sqrt(2) * pt.erfinv(below)
 

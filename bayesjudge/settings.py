@@ -11,5 +11,8 @@ RHAT_MAX = 1.01
 ESS_PER_CHAIN_MIN = 100
 BFMI_MIN = 0.3
 
+# Of an ordinal fit's total log likelihood, between its lattice and one of twice as many nodes.
+LATTICE_ERROR_MAX = 1e-3
+
 # Up to this many scores, a fit's tree holds the scores themselves beside their statistics.
 OBSERVED_LIMIT = 1_000_000

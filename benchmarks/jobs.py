@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,12 @@ TRUTHS = {
     "Gemini": (0.41, 0.04, 0.44, 0.16, 0.66, 8.7),
     "Claude": (0.39, 0.04, 0.43, 0.18, 0.83, 8.6),
 }
+
+
+# What the ordinal table of one model is drawn from, on the logit scale: standard deviations of
+# scenario, generation and judges' offsets (that of the panel: they sum to zero), and thresholds.
+LATENT_SCENARIO, LATENT_GENERATION, LATENT_JUDGE = 1.0, 0.5, 0.8
+THRESHOLDS = np.linspace(-4.0, 2.5, 9)
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,12 @@ class Job:
         Whether the table has scenario:judge effects, and whether they are fitted.
     seed : int
         Of the table.
+    model : str
+        "gaussian" or "ordinal".
+    scale : tuple of float
+        Lowest and highest score, and the step between levels where there is one.
+    example : str
+        The bundled panel that the table is, or the first part of; nothing if it's drawn here.
     """
 
     name: str
@@ -47,10 +59,18 @@ class Job:
     missing: float
     interaction: bool
     seed: int
+    _: KW_ONLY
+    model: str = "gaussian"
+    scale: tuple[float, ...] = SCALE
+    example: str = ""
 
     def table(self) -> pd.DataFrame:
         """Draw the table: the same on every machine."""
+        if self.example:
+            return self._of_example()
         rng = np.random.default_rng(self.seed)
+        if self.model == "ordinal":
+            return self._ordinal(rng)
         together = pd.concat(
             [self._one(label, rng) for label in list(TRUTHS)[: self.models]], ignore_index=True
         )
@@ -73,16 +93,47 @@ class Job:
             + eta
             + rng.normal(0, np.sqrt(residual), (n, m, K))
         )
-        i, j, k = (axis.ravel() for axis in np.indices(score.shape))
-        return pd.DataFrame(
-            {
-                "model": label,
-                "scenario": [f"s{x:03d}" for x in i],
-                "generation": [f"g{x:02d}" for x in j],
-                "judge": [f"j{x:02d}" for x in k],
-                "score": score.ravel().round(6),
-            }
+        return _long(label, score.round(6))
+
+    def _ordinal(self, rng: np.random.Generator) -> pd.DataFrame:
+        n, m, K = self.scenarios, self.generations, self.judges
+        offsets = rng.standard_normal(K)
+        offsets -= offsets.mean()
+        offsets *= LATENT_JUDGE / np.sqrt(np.mean(offsets**2))
+        latent = (
+            rng.normal(0, LATENT_SCENARIO, (n, 1, 1))
+            + rng.normal(0, LATENT_GENERATION, (n, m, 1))
+            + offsets
+            + rng.logistic(0, 1, (n, m, K))
         )
+        low, _, step = self.scale
+        return _long("Llama", low + step * np.searchsorted(THRESHOLDS, latent))
+
+    def _of_example(self) -> pd.DataFrame:
+        from bayesjudge.examples import frame
+
+        whole = frame(self.example)
+        sizes = {
+            "model": self.models,
+            "scenario": self.scenarios,
+            "generation": self.generations,
+            "judge": self.judges,
+        }
+        kept = [whole[column].isin(whole[column].unique()[:size]) for column, size in sizes.items()]
+        return whole[np.logical_and.reduce(kept)].reset_index(drop=True)
+
+
+def _long(label: str, score: np.ndarray) -> pd.DataFrame:
+    i, j, k = (axis.ravel() for axis in np.indices(score.shape))
+    return pd.DataFrame(
+        {
+            "model": label,
+            "scenario": [f"s{x:03d}" for x in i],
+            "generation": [f"g{x:02d}" for x in j],
+            "judge": [f"j{x:02d}" for x in k],
+            "score": score.ravel(),
+        }
+    )
 
 
 JOBS = {
@@ -101,5 +152,20 @@ JOBS = {
             *(1, 80, 10, 5, 0.1, True, 13),
         ),
         Job("small", "one model, 20 x 2 x 3 = 120 scores", 1, 20, 2, 3, 0.0, False, 14),
+        Job(
+            "ordinal",
+            "one model, 80 x 10 x 5 = 4,000 scores on ten levels",
+            *(1, 80, 10, 5, 0.0, False, 15),
+            model="ordinal",
+            scale=(1.0, 10.0, 1.0),
+        ),
+        Job(
+            "ordinal-five-models",
+            "five models of 80 x 10 x 5, 20,000 scores on 19 levels (half points)",
+            *(5, 80, 10, 5, 0.0, False, 0),
+            model="ordinal",
+            scale=(1.0, 10.0, 0.5),
+            example="mtbench-ordinal",
+        ),
     )
 }

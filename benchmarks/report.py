@@ -21,6 +21,7 @@ HEAD = (
     "the same, by CPU time",
     "wall over best peer",
 )
+ESS = HEAD.index("least ESS of an sd")
 SHORT_OF_CONVERGED = 1.01
 
 
@@ -83,6 +84,9 @@ def summaries(runs: list[dict]) -> dict[str, dict]:
 
 def _section(found: dict) -> list[str]:
     job, machine = found["job"], found["machine"]
+    head = list(HEAD)
+    if job.get("model") == "ordinal":
+        head[ESS] = "least ESS"  # thresholds are no standard deviations
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
     where = (
         f"{found['date']}, {machine['cpu']}, {machine['cores']} cores, "
@@ -92,7 +96,7 @@ def _section(found: dict) -> list[str]:
     return [
         f"## {job['name']}: {job['statement']}",
         "",
-        "| " + " | ".join(HEAD) + " |",
+        "| " + " | ".join(head) + " |",
         "|---" + "|---:" * (len(HEAD) - 1) + "|",
         *(_row(tool, row) for tool, row in summaries(found["runs"]).items()),
         *(

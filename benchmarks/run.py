@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
-import importlib.util
 import json
 import os
 import platform
@@ -18,7 +17,8 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -31,14 +31,54 @@ from benchmarks.jobs import JOBS, Job  # noqa: E402
 from benchmarks.report import render  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results"
-TOOLS = {
-    "bayesjudge": [sys.executable, "-m", "benchmarks.tools.bayesjudge_nuts"],
-    "PyMC by hand, nutpie": [sys.executable, "-m", "benchmarks.tools.pymc_latents"],
-    "PyMC, pm.sample": [sys.executable, "-m", "benchmarks.tools.pymc_latents"],
-    "lme4": ["Rscript", str(ROOT / "benchmarks" / "tools" / "lme4.R")],
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A script in `benchmarks/tools`, what it needs that may not be there, and its variant."""
+
+    script: str
+    needs: tuple[str, ...] = ()
+    variant: str = ""
+
+    @property
+    def ours(self) -> bool:
+        """Whether it runs in this interpreter whatever the peers' is."""
+        return self.script == "bayesjudge_nuts.py"
+
+    def command(self, peers_python: str) -> list[str]:
+        """Give what comes before the arguments."""
+        if self.script.endswith(".R"):
+            return ["Rscript", str(ROOT / "benchmarks" / "tools" / self.script)]
+        python = sys.executable if self.ours else peers_python
+        return [python, "-m", f"benchmarks.tools.{Path(self.script).stem}"]
+
+    def absent(self, peers_python: str) -> str:
+        """Say why it can't be measured here; nothing if it can."""
+        has = _r_has if self.script.endswith(".R") else _python_has(peers_python)
+        return "" if all(map(has, self.needs)) else "not installed"
+
+
+_BY_HAND, _PM_SAMPLE = "PyMC by hand, nutpie", "PyMC, pm.sample"
+TOOLS = {  # by the model that a job needs
+    "gaussian": {
+        "bayesjudge": Tool("bayesjudge_nuts.py"),
+        _BY_HAND: Tool("pymc_latents.py", ("pymc", "nutpie"), "tuned"),
+        _PM_SAMPLE: Tool("pymc_latents.py", ("pymc",), "default"),
+        "lme4": Tool("lme4.R", ("lme4",)),
+    },
+    "ordinal": {
+        "bayesjudge": Tool("bayesjudge_nuts.py"),
+        _BY_HAND: Tool("pymc_ordinal.py", ("pymc", "nutpie"), "tuned"),
+        _PM_SAMPLE: Tool("pymc_ordinal.py", ("pymc",), "default"),
+        "PyMC, numpyro": Tool("pymc_ordinal.py", ("pymc", "numpyro"), "numpyro"),
+        "ordinal::clmm": Tool("clmm.R", ("ordinal",)),
+    },
 }
-VARIANTS = {"PyMC by hand, nutpie": "tuned", "PyMC, pm.sample": "default"}
-OTHERS = ("bambi", "numpyro", "statsmodels", "brms")  # looked for, and said if they are there
+OTHERS = {  # looked for, and said if they are there
+    "gaussian": ("bambi", "numpyro", "statsmodels", "brms"),
+    "ordinal": ("bambi", "brms"),
+}
 PACKAGES = ("bayesjudge", "numpy", "numba", "pymc", "pytensor", "nutpie", "arviz-stats")
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -47,34 +87,48 @@ def main() -> int:
     """Run what the command line asks for."""
     options = _options()
     options.out.mkdir(parents=True, exist_ok=True)
-    missing = {name: why for name in TOOLS if (why := absent(name))}
-    tools = [name for name in options.tools if name not in missing]
+    missing = {
+        model: {
+            name: why for name, tool in tools.items() if (why := tool.absent(options.peers_python))
+        }
+        for model, tools in TOOLS.items()
+    }
+    chosen = {
+        model: [name for name in tools if name in options.tools and name not in missing[model]]
+        for model, tools in TOOLS.items()
+    }
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         if not options.no_warm_up:
             for job in {_kind(JOBS[name]): _shrunk(JOBS[name]) for name in options.jobs}.values():
                 table = _written(job, place)
-                for tool in tools:
+                for tool in chosen[job.model]:
                     print(f"warming up: {tool}, {job.name}", flush=True)
-                    measure(tool, table, place, 0, job.interaction, options.timeout)
+                    measure(tool, job, table, 0, options.timeout, options.peers_python)
         for name in options.jobs:
             job = JOBS[name]
             table = _written(job, place)
             runs = []
             for repeat in range(options.repeats):
-                for tool in tools:
+                for tool in chosen[job.model]:
                     print(f"{name}: {tool}, run {repeat + 1}", flush=True)
                     seed = options.seed + repeat
-                    run = measure(tool, table, place, seed, job.interaction, options.timeout)
+                    run = measure(tool, job, table, seed, options.timeout, options.peers_python)
                     runs.append({"tool": tool, "seed": seed} | run)
+            others = {
+                other: said
+                for other in OTHERS[job.model]
+                if (said := _of(other, options.peers_python))
+            }
             found = provenance(warmed=not options.no_warm_up) | {
                 "job": {
                     "name": name,
                     "statement": job.statement,
+                    "model": job.model,
                     "interaction": job.interaction,
                     "table_sha256": hashlib.sha256(table.read_bytes()).hexdigest(),
                 },
-                "not_measured": missing | {other: said for other in OTHERS if (said := _of(other))},
+                "not_measured": missing[job.model] | others,
                 "runs": runs,
             }
             path = options.out / f"{name}.json"
@@ -86,22 +140,24 @@ def main() -> int:
 
 
 def measure(
-    tool: str, table: Path, place: Path, seed: int, interaction: bool, timeout: float
+    tool: str, job: Job, table: Path, seed: int, timeout: float, peers_python: str
 ) -> dict[str, object]:
     """Run a tool once: what its process used, and what it wrote.
 
     Parameters
     ----------
     tool : str
-        A key of `TOOLS`.
-    table, place : Path
-        The scores, and a folder for what is written.
+        Its name in `TOOLS`.
+    job : Job
+        What is fitted.
+    table : Path
+        The scores; what is written goes beside them.
     seed : int
         Of the sampler.
-    interaction : bool
-        Whether scenario:judge is fitted.
     timeout : float
         Seconds after which it is ended.
+    peers_python : str
+        The interpreter of the tools that aren't ours.
 
     Returns
     -------
@@ -109,12 +165,14 @@ def measure(
         ``status``, ``load_average`` before it, ``wall_s, cpu_s, peak_mib`` of the whole process,
         and the outcome.
     """
-    out = place / "outcome.json"
+    out = table.parent / "outcome.json"
     out.unlink(missing_ok=True)
-    command = [*TOOLS[tool], str(table), str(out), str(seed), str(int(interaction))]
-    command += [VARIANTS[tool]] if tool in VARIANTS else []
+    found = TOOLS[job.model][tool]
+    command = [*found.command(peers_python), str(table), str(out), str(seed)]
+    command += [str(int(job.interaction)), job.model, ",".join(map(str, job.scale))]
+    command += [found.variant] if found.variant else []
     load = round(os.getloadavg()[0], 2)
-    with (place / "said.txt").open("w+", encoding="utf-8") as said:
+    with (table.parent / "said.txt").open("w+", encoding="utf-8") as said:
         start = time.perf_counter()
         process = subprocess.Popen(
             command, cwd=ROOT, stdout=said, stderr=said, env=os.environ | ONE_THREAD
@@ -140,13 +198,6 @@ def measure(
         why = f"ended after {timeout:g} s" if late else f"failed: {last.replace(str(ROOT), '.')}"
         return {"status": why} | cost
     return {"status": "ok"} | cost | json.loads(out.read_text(encoding="utf-8"))
-
-
-def absent(tool: str) -> str:
-    """Say why a tool can't be measured here; nothing if it can."""
-    if tool != "lme4":
-        return ""
-    return "" if _r_has("lme4") else "not installed"
 
 
 def provenance(*, warmed: bool) -> dict[str, object]:
@@ -192,9 +243,20 @@ def _cpu() -> str:
     return named[0] if named else platform.processor()
 
 
-def _of(other: str) -> str:
-    there = _r_has(other) if other == "brms" else importlib.util.find_spec(other) is not None
+def _of(other: str, python: str) -> str:
+    there = _r_has(other) if other == "brms" else _python_has(python)(other)
     return "installed, but not among the tools that are measured" if there else "not installed"
+
+
+def _python_has(python: str) -> Callable[[str], bool]:
+    code = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
+
+    def has(package: str) -> bool:
+        # Not from the repository: a folder there may have the name of a package.
+        command = [python, "-I", "-c", code, package]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+    return has
 
 
 def _r_has(package: str) -> bool:
@@ -205,13 +267,21 @@ def _r_has(package: str) -> bool:
     return subprocess.run([rscript, "-e", code], capture_output=True, check=False).returncode == 0
 
 
-def _kind(job: Job) -> tuple[bool, bool]:
-    """Tell jobs apart that need other compiled code: it depends on no size."""
-    return job.missing > 0, job.interaction
+def _kind(job: Job) -> tuple[object, ...]:
+    """Tell jobs apart that need other compiled code: it depends on no size.
+
+    Several models in an ordinal job have means, one has none.
+    """
+    return job.model, job.missing > 0, job.interaction, _means(job)
 
 
 def _shrunk(job: Job) -> Job:
-    return replace(job, name=f"small {job.name}", models=1, scenarios=20, generations=2, judges=3)
+    small = {"models": 1 + _means(job), "scenarios": 20, "generations": 2, "judges": 3}
+    return replace(job, name=f"small {job.name}", **small)
+
+
+def _means(job: Job) -> bool:
+    return job.model == "ordinal" and job.models > 1
 
 
 def _written(job: Job, place: Path) -> Path:
@@ -219,6 +289,13 @@ def _written(job: Job, place: Path) -> Path:
     if not path.exists():
         job.table().to_csv(path, index=False)
     return path
+
+
+def _interpreter(text: str) -> str:
+    found = shutil.which(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} can't be run")
+    return str(Path(found).absolute())  # tools start in another folder; a link is what makes a venv
 
 
 def _options() -> argparse.Namespace:
@@ -237,10 +314,18 @@ def _options() -> argparse.Namespace:
         return read
 
     parser.add_argument("--jobs", type=several(JOBS), default=list(JOBS), help="comma between")
-    parser.add_argument("--tools", type=several(TOOLS), default=list(TOOLS), help="the same")
+    tools = list(dict.fromkeys(name for one in TOOLS.values() for name in one))
+    parser.add_argument("--tools", type=several(tools), default=tools, help="the same")
     parser.add_argument("--repeats", type=int, default=1, help="runs of each (default 1)")
     parser.add_argument("--seed", type=int, default=1, help="of the first run (default 1)")
     parser.add_argument("--timeout", type=float, default=900, help="seconds a run (default 900)")
+    parser.add_argument(
+        "--peers-python",
+        type=_interpreter,
+        default=sys.executable,
+        metavar="PATH",
+        help="Python that has the other samplers (default: this one)",
+    )
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder for the results")
     parser.add_argument(
         "--no-warm-up", action="store_true", help="leave out the unmeasured run of each tool"

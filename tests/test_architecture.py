@@ -19,11 +19,13 @@ LAYERS = [
         scores
         examples
         readers
+        levels
         design
         marginal specs
         estimates
         layout
         models
+        ordinal
         engines
         tree
         fitting

@@ -1,14 +1,24 @@
 """Priors: densities, medians, draws and units, against SciPy's integrals and PyMC."""
 
+from itertools import pairwise
+
 import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from bayesjudge.models import _declare
-from bayesjudge.priors import MEAN_FAMILIES, SD_FAMILIES, Prior, widest
+from bayesjudge.priors import (
+    MEAN_FAMILIES,
+    SD_FAMILIES,
+    THRESHOLD_FAMILIES,
+    ZERO_SUM_FAMILIES,
+    Prior,
+    induced_dirichlet_logpdf,
+    widest,
+)
 
 SD = {
     "HalfNormal": Prior("HalfNormal", {"sigma": 0.7}),
@@ -22,6 +32,10 @@ SD = {
 }
 MEAN = Prior("Normal", {"mu": 0.5, "sigma": 0.25})
 ALL = SD | {"Normal": MEAN}
+JOINT = {
+    "ZeroSumNormal": Prior("ZeroSumNormal", {"sigma": 2.0}),
+    "InducedDirichlet": Prior("InducedDirichlet", {"concentration": 0.5}),
+}
 X = np.array([1e-4, 0.03, 0.2, 0.7, 1.5, 4.0, 30.0])
 
 
@@ -134,3 +148,110 @@ def test_the_widest_prior_has_the_largest_median_whatever_its_family():
 def test_a_prior_is_written_as_in_a_paper():
     assert str(SD["HalfNormal"].scaled(9)) == "HalfNormal(sigma=6.3)"
     assert str(MEAN) == "Normal(mu=0.5, sigma=0.25)"
+    assert str(JOINT["ZeroSumNormal"]) == "ZeroSumNormal(sigma=2)"
+    assert str(JOINT["InducedDirichlet"]) == "InducedDirichlet(concentration=0.5)"
+
+
+@pytest.mark.parametrize("name", JOINT)
+def test_a_joint_prior_is_a_value_that_refuses_what_is_asked_of_one_quantity(name):
+    prior = JOINT[name]
+    assert set(prior.kwargs) == set((ZERO_SUM_FAMILIES | THRESHOLD_FAMILIES)[name].parameters)
+    assert prior == Prior(name, dict(prior.kwargs))
+    rng = np.random.default_rng(1)
+    for ask in (
+        lambda: prior.logpdf(1.0),
+        prior.median,
+        lambda: prior.scaled(2.0),
+        lambda: prior.draw(3, rng),
+    ):
+        with pytest.raises(TypeError, match=f"{name}.* is no prior of one quantity.*HalfNormal"):
+            ask()
+
+
+CDF = {"logit": special.expit, "probit": special.ndtr}
+LINKS = list(CDF)
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("concentration", [0.4, 1.0, 2.5])
+@pytest.mark.parametrize("levels", [2, 3, 4, 7])
+def test_the_density_of_thresholds_is_a_change_of_variables(link, concentration, levels):
+    k = np.sort(np.random.default_rng(levels).normal(0, 1.2, levels - 1))
+
+    def probabilities(k):
+        return np.diff(CDF[link](k), prepend=0.0, append=1.0)
+
+    step, columns = 1e-6, np.eye(levels - 1)
+    jacobian = [
+        (probabilities(k + step * e) - probabilities(k - step * e))[:-1] / (2 * step)
+        for e in columns
+    ]
+    dirichlet = stats.dirichlet(np.full(levels, concentration))
+    expected = dirichlet.logpdf(probabilities(k)) + np.linalg.slogdet(np.array(jacobian))[1]
+    found = induced_dirichlet_logpdf(k, concentration, link)
+    assert found == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("concentration", [0.7, 1.0, 3.0])
+def test_the_density_of_thresholds_integrates_to_one(link, concentration):
+    def density(*k):
+        return float(np.exp(induced_dirichlet_logpdf(k, concentration, link)))
+
+    assert integrate.quad(density, -60, 60, points=[0])[0] == pytest.approx(1, abs=1e-6)
+    # Over both of two thresholds: the lower one, and the log of the distance to the upper one.
+    lower, log_gap = np.linspace(-50, 25, 601), np.linspace(-25, 5, 401)
+    k = np.stack(np.broadcast_arrays(lower[:, None], lower[:, None] + np.exp(log_gap)), axis=-1)
+    values = np.exp(induced_dirichlet_logpdf(k, concentration, link) + log_gap)
+    total = integrate.simpson(integrate.simpson(values, x=log_gap), x=lower)
+    assert total == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_thresholds_of_any_number_of_draws_at_once(link):
+    k = np.sort(np.random.default_rng(3).normal(0, 1, (2, 5, 3)), axis=-1)
+    found = induced_dirichlet_logpdf(k, 0.5, link)
+    assert found.shape == (2, 5)
+    one_by_one = [[induced_dirichlet_logpdf(row, 0.5, link) for row in block] for block in k]
+    np.testing.assert_allclose(found, one_by_one, rtol=1e-13)
+
+
+def log_density(x, link):
+    if link == "logit":
+        return -np.abs(x) - 2 * np.log1p(np.exp(-np.abs(x)))
+    return -0.5 * x**2 - 0.5 * np.log(2 * np.pi)
+
+
+def log_probability(low, high, link):
+    """Log of the integral of the density, by quadrature on short pieces."""
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    ends = np.linspace(max(low, -110), min(high, 110), 500)
+    half = np.diff(ends)[:, None] / 2
+    x = ends[:-1, None] + half * (1 + nodes)
+    return special.logsumexp(log_density(x, link), b=half * weights)
+
+
+@pytest.mark.parametrize(
+    "k", [[-40.0, 0.0, 40.0], [38.0, 39.0, 40.0], [-40.0, -39.0, -38.0], [39.99, 40.0], [-40.0]]
+)
+@pytest.mark.parametrize("link", LINKS)
+def test_thresholds_far_out_keep_their_density(link, k):
+    edges, n, a = [-np.inf, *k, np.inf], len(k) + 1, 2.5
+    log_p = [log_probability(*pair, link) for pair in pairwise(edges)]
+    expected = special.gammaln(n * a) - n * special.gammaln(a) + (a - 1) * sum(log_p)
+    expected += log_density(np.array(k), link).sum()
+    assert induced_dirichlet_logpdf(k, a, link) == pytest.approx(expected, rel=1e-10)
+    # The other way round, the levels are read from the other end.
+    mirrored = induced_dirichlet_logpdf([-x for x in reversed(k)], a, link)
+    assert mirrored == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("concentration", [0.5, 1.0, 2.0])
+def test_thresholds_that_do_not_ascend_have_no_density(link, concentration):
+    k = [[0.0, 0.0], [1.0, 0.5], [-0.5, 0.5]]
+    found = induced_dirichlet_logpdf(k, concentration, link)
+    assert list(np.isfinite(found)) == [False, False, True]
+    assert found[0] == found[1] == -np.inf
+    closest = [1.0, np.nextafter(1.0, 2.0)]
+    assert np.isfinite(induced_dirichlet_logpdf(closest, concentration, link))

@@ -35,6 +35,28 @@ SCENARIO = 'scenario = { dist = "HalfNormal", kwargs = { sigma = 0.125 } }'
 MEAN = 'mean = { dist = "Normal", kwargs = { mu = 0.5, sigma = 0.25 } }'
 PRIORS = GOOD[GOOD.index("[priors]") :]
 
+ORDINAL = """\
+name = "mine"
+statement = "A level is where a latent quality falls."
+family = "cumulative"
+link = "logit"
+terms = ["scenario", "generation", "judge"]
+thresholds = "common"
+references = []
+
+[priors]
+unit = "latent"
+mean = { dist = "ZeroSumNormal", kwargs = { sigma = 2.0 } }
+thresholds = { dist = "InducedDirichlet", kwargs = { concentration = 1.0 } }
+scenario = { dist = "HalfNormal", kwargs = { sigma = 2.0 } }
+generation = { dist = "HalfNormal", kwargs = { sigma = 2.0 } }
+judge = { dist = "HalfNormal", kwargs = { sigma = 2.0 } }
+"""
+SCALE = 'threshold-scale = { dist = "ZeroSumNormal", kwargs = { sigma = 0.5 } }\n'
+BY_JUDGE = ORDINAL.replace('thresholds = "common"', 'thresholds = "judge-scale"') + SCALE
+LINEAR_NAMES = ("linear", "linear-judge-residual", "linear-paper")
+LATENT_SD = {"ordinal": 2.0, "ordinal_probit": 1.0, "ordinal_judge_scale": 2.0}
+
 
 @pytest.fixture
 def read(tmp_path):
@@ -48,9 +70,13 @@ def read(tmp_path):
     return write_and_read
 
 
-def changed(old, new):
-    assert GOOD.count(old) == 1, old
-    return GOOD.replace(old, new)
+def changed(old, new, base=GOOD):
+    assert base.count(old) == 1, old
+    return base.replace(old, new)
+
+
+def ordinal(old, new):
+    return changed(old, new, ORDINAL)
 
 
 def scenario(dist, kwargs):
@@ -61,21 +87,29 @@ def number(value):
     return scenario('"HalfNormal"', f"sigma = {value}")
 
 
-def without(key):
-    kept = [line for line in GOOD.splitlines() if not line.startswith(f"{key} =")]
-    assert len(kept) == len(GOOD.splitlines()) - 1
+def without(key, base=GOOD):
+    kept = [line for line in base.splitlines() if not line.startswith(f"{key} =")]
+    assert len(kept) == len(base.splitlines()) - 1
     return "\n".join(kept)
 
 
 class TestShipped:
     def test_all_are_listed(self):
         assert available() == tuple(sorted(path.stem for path in SHIPPED.glob("*.toml")))
-        assert {"linear", "linear-paper"} <= set(available())
+        assert set(available()) == {*LINEAR_NAMES, *LATENT_SD}
 
     @pytest.mark.parametrize("name", available())
-    def test_each_has_the_documented_priors(self, name):
+    def test_each_has_its_name_and_says_what_it_states(self, name):
         spec = read_spec(name)
         assert spec.name == name
+        assert len(spec.statement.split()) > 10
+        assert "\n" not in spec.statement
+        assert spec.references
+
+    @pytest.mark.parametrize("name", LINEAR_NAMES)
+    def test_each_linear_one_has_the_documented_priors(self, name):
+        spec = read_spec(name)
+        assert (spec.family, spec.link, spec.thresholds) == ("gaussian", "identity", "none")
         assert spec.unit == "range"
         assert spec.mean == Prior("Normal", {"mu": 0.5, "sigma": 0.25})
         expected = {
@@ -83,14 +117,31 @@ class TestShipped:
             for term in spec.terms
         }
         assert spec.sd == expected
-        assert len(spec.statement.split()) > 10
-        assert "\n" not in spec.statement
+        assert spec.threshold_prior is spec.threshold_scale is None
         assert any("2603.01865" in reference for reference in spec.references)
+
+    @pytest.mark.parametrize("name", LATENT_SD)
+    def test_each_ordinal_one_has_the_documented_priors(self, name):
+        spec, sd = read_spec(name), LATENT_SD[name]
+        assert (spec.family, spec.unit, spec.residual) == ("cumulative", "latent", "link")
+        assert spec.terms == ("scenario", "generation", "judge")
+        assert spec.mean == Prior("ZeroSumNormal", {"sigma": sd})
+        assert spec.sd == {term: Prior("HalfNormal", {"sigma": sd}) for term in spec.terms}
+        assert spec.threshold_prior == Prior("InducedDirichlet", {"concentration": 1.0})
+        assert any("McCullagh (1980)" in reference for reference in spec.references)
+
+    def test_links_and_thresholds_are_those_of_the_models(self):
+        specs = {name: read_spec(name) for name in LATENT_SD}
+        assert [spec.link for spec in specs.values()] == ["logit", "probit", "logit"]
+        kinds = [spec.thresholds for spec in specs.values()]
+        assert kinds == ["common", "common", "judge-scale"]
+        scales = [spec.threshold_scale for spec in specs.values()]
+        assert scales == [None, None, Prior("ZeroSumNormal", {"sigma": 0.5})]
 
     def test_terms_and_residuals_are_those_of_the_models(self):
         assert read_spec("linear").terms == TERMS
         assert read_spec("linear-paper").terms == ("scenario", "generation", "judge", "residual")
-        kinds = {name: read_spec(name).residual for name in available()}
+        kinds = {name: read_spec(name).residual for name in LINEAR_NAMES}
         assert kinds["linear"] == kinds["linear-paper"] == "common"
         assert kinds["linear-judge-residual"] == "judge"
 
@@ -153,6 +204,16 @@ class TestUsersOwn:
     def test_every_family_can_be_named(self, read, dist, kwargs):
         inside = ", ".join(f"{key} = {value}" for key, value in kwargs.items())
         assert read(scenario(f'"{dist}"', inside)).sd["scenario"] == Prior(dist, kwargs)
+        prior = f'scenario = {{ dist = "{dist}", kwargs = {{ {inside} }} }}'
+        line = 'scenario = { dist = "HalfNormal", kwargs = { sigma = 2.0 } }'
+        assert read(ordinal(line, prior)).sd["scenario"] == Prior(dist, kwargs)
+
+    def test_an_ordinal_model_with_other_priors_of_the_allowed_families(self, read):
+        text = changed("concentration = 1.0", "concentration = 0.5", BY_JUDGE)
+        spec = read(changed("sigma = 0.5 ", "sigma = 1 ", text))
+        assert spec.threshold_prior == Prior("InducedDirichlet", {"concentration": 0.5})
+        assert spec.threshold_scale == Prior("ZeroSumNormal", {"sigma": 1.0})
+        assert (spec.thresholds, spec.residual) == ("judge-scale", "link")
 
 
 DEEP = "".join(f"a{k}." for k in range(2_400))
@@ -301,6 +362,146 @@ REFUSED = {
         scenario('"LogNormal"', "mu = 1000, sigma = 1"),
         ["mu must be between -14 and 14"],
     ),
+    # what goes with which family
+    "a cumulative link for gaussian": (
+        changed('"identity"', '"probit"'),
+        [
+            "link = 'probit' is not allowed with family = 'gaussian'",
+            "goes with family = 'cumulative'",
+            "Allowed: identity",
+        ],
+    ),
+    "identity for cumulative": (
+        ordinal('"logit"', '"identity"'),
+        [
+            "link = 'identity' is not allowed with family = 'cumulative'",
+            "goes with family = 'gaussian'",
+            "Allowed: logit, probit",
+        ],
+    ),
+    "link misspelt": (ordinal('"logit"', '"logist"'), ["logit, probit; did you mean 'logit'?"]),
+    "link a list": (ordinal('"logit"', '["logit"]'), ["link = ['logit']", "logit, probit"]),
+    "residual in a cumulative model": (
+        'residual = "common"\n' + ORDINAL,
+        ["'residual' does not go with family = 'cumulative'", "thresholds = 'common'"],
+    ),
+    "residual in place of thresholds": (
+        ordinal('thresholds = "common"', 'residual = "common"'),
+        ["'residual' does not go with", "'common' or 'judge-scale'"],
+    ),
+    "thresholds in a gaussian model": (
+        'thresholds = "common"\n' + GOOD,
+        ["'thresholds' does not go with family = 'gaussian'", "residual = 'common' or 'judge'"],
+    ),
+    "no thresholds kind": (
+        ordinal('thresholds = "common"\n', ""),
+        ["'thresholds' is missing", "terms, thresholds, references"],
+    ),
+    "thresholds unknown": (
+        ordinal('"common"', '"judge"'),
+        ["thresholds = 'judge'", "common, judge-scale"],
+    ),
+    "thresholds a number": (ordinal('"common"', "3"), ["thresholds = 3 is not allowed"]),
+    "a residual term": (
+        ordinal('"judge"]', '"judge", "residual"]'),
+        ["may not have 'residual'", "exactly scenario, generation, judge", "noise of the link"],
+    ),
+    "an interaction": (
+        ordinal('"judge"]', '"judge", "scenario:judge"]'),
+        ["may not have 'scenario:judge'", "interactions arise on the score scale"],
+    ),
+    "a term missing": (
+        ordinal('"generation", ', ""),
+        ["'terms' lacks 'generation'", "exactly scenario, generation, judge"],
+    ),
+    "an unknown term": (
+        ordinal('"judge"]', '"judges"]'),
+        ["unknown term 'judges'", "Allowed: scenario, generation, judge; did you mean 'judge'?"],
+    ),
+    "unit of a scale": (
+        ordinal('"latent"', '"range"'),
+        ["unit = 'range' is not allowed with family = 'cumulative'", "Allowed: latent"],
+    ),
+    "unit latent for gaussian": (
+        changed('"range"', '"latent"'),
+        ["unit = 'latent' is not allowed with family = 'gaussian'", "range, score"],
+    ),
+    "Normal for the means": (
+        ordinal('mean = { dist = "ZeroSumNormal"', 'mean = { dist = "Normal"'),
+        ["mean: dist 'Normal' is not allowed", "ZeroSumNormal", "means", "sum to zero"],
+    ),
+    "ZeroSumNormal for a panel mean": (
+        changed(MEAN, 'mean = { dist = "ZeroSumNormal", kwargs = { sigma = 1 } }'),
+        ["'ZeroSumNormal' is not allowed", "integrated out"],
+    ),
+    "means with a centre": (
+        ordinal('"ZeroSumNormal", kwargs = { ', '"ZeroSumNormal", kwargs = { mu = 0, '),
+        ["mean kwargs: unknown key 'mu'", "Allowed: sigma"],
+    ),
+    "Normal for the thresholds": (
+        ordinal('"InducedDirichlet"', '"Normal"'),
+        ["thresholds: dist 'Normal' is not allowed", "InducedDirichlet", "ordered"],
+    ),
+    "Dirichlet for the thresholds": (
+        ordinal('"InducedDirichlet"', '"Dirichlet"'),
+        ["did you mean 'InducedDirichlet'?"],
+    ),
+    "concentration zero": (
+        ordinal("concentration = 1.0", "concentration = 0"),
+        ["concentration must be between 1e-06"],
+    ),
+    "concentration by level": (
+        ordinal("concentration = 1.0", "concentration = [1, 1]"),
+        ["concentration must be a number, not [1, 1]"],
+    ),
+    "thresholds prior a text": (
+        changed(
+            '{ dist = "InducedDirichlet", kwargs = { concentration = 1.0 } }', '"flat"', ORDINAL
+        ),
+        ["thresholds: must look like", "InducedDirichlet", "'flat'"],
+    ),
+    "thresholds prior missing": (
+        ordinal('thresholds = { dist = "InducedDirichlet"', 'unused = { dist = "X"'),
+        ["unknown key 'unused'", "Allowed: unit, mean, thresholds, scenario, generation, judge."],
+    ),
+    "no thresholds prior": (
+        ordinal(
+            'thresholds = { dist = "InducedDirichlet", kwargs = { concentration = 1.0 } }\n', ""
+        ),
+        ["[priors] thresholds: is missing", "every term and the mean and 'thresholds' need"],
+    ),
+    "thresholds prior for gaussian": (
+        GOOD + 'thresholds = { dist = "InducedDirichlet", kwargs = { concentration = 1 } }',
+        ["a prior for 'thresholds'", "family = 'cumulative', not with 'gaussian'"],
+    ),
+    "residual prior": (
+        ORDINAL + 'residual = { dist = "HalfNormal", kwargs = { sigma = 1 } }',
+        ["a prior for 'residual'", "not in 'terms'"],
+    ),
+    "scale without a scale by judge": (
+        ORDINAL + SCALE,
+        ["a prior for 'threshold-scale'", "thresholds = 'judge-scale', not with 'common'"],
+    ),
+    "scale for gaussian": (
+        GOOD + SCALE,
+        ["a prior for 'threshold-scale'", "family = 'cumulative'"],
+    ),
+    "scale by judge without its prior": (
+        changed(SCALE, "", BY_JUDGE),
+        ["[priors] threshold-scale: is missing"],
+    ),
+    "scale misspelt": (
+        changed("threshold-scale =", "thresholds-scale =", BY_JUDGE),
+        ["unknown key 'thresholds-scale'", "did you mean 'threshold-scale'?"],
+    ),
+    "HalfNormal for the scale": (
+        changed(SCALE, SCALE.replace("ZeroSumNormal", "HalfNormal"), BY_JUDGE),
+        ["threshold-scale: dist 'HalfNormal' is not allowed", "sum to zero"],
+    ),
+    "ZeroSumNormal for a standard deviation": (
+        ordinal('scenario = { dist = "HalfNormal"', 'scenario = { dist = "ZeroSumNormal"'),
+        ["scenario: dist 'ZeroSumNormal' is not allowed", "HalfNormal"],
+    ),
     # files that are no specification
     "not UTF-8": (GOOD.encode("utf-16"), ["not valid TOML", "UTF-8"]),
     "latin-1": (changed('"mine"', '"m\xefne"').encode("latin-1"), ["not UTF-8"]),
@@ -381,6 +582,6 @@ class TestRefused:
         with pytest.raises(SpecError, match="no model"):
             read_spec(source)
 
-    def test_the_base_of_this_table_is_good(self, read):
-        assert read(GOOD).name == "mine"
+    def test_the_bases_of_this_table_are_good(self, read):
+        assert read(GOOD).name == read(ORDINAL).name == read(BY_JUDGE).name == "mine"
         assert len(REFUSED) >= 35

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import arviz_stats as azs
@@ -44,7 +44,7 @@ class Diagnostics:
         return not self.problems
 
 
-def diagnose(posterior: xr.Dataset, stats: xr.Dataset) -> Diagnostics:
+def diagnose(posterior: xr.Dataset, stats: xr.Dataset, found: Sequence[str] = ()) -> Diagnostics:
     """Judge a fit by its draws.
 
     Parameters
@@ -54,10 +54,12 @@ def diagnose(posterior: xr.Dataset, stats: xr.Dataset) -> Diagnostics:
         score a model) are passed over.
     stats : Dataset
         Sampler statistics ``diverging`` and ``energy``.
+    found : sequence of str
+        Problems that were seen before.
     """
     values, labels = _flat(posterior)
     chains, draws = values.sizes["chain"], values.sizes["draw"]
-    problems: list[str] = []
+    problems = list(found)
     rhat = _each(azs.rhat, values) if chains > 1 else np.full(len(labels), np.nan)
     bulk = _each(lambda x: azs.ess(x, method="bulk"), values)
     tail = _each(lambda x: azs.ess(x, method="tail"), values)

@@ -1,4 +1,4 @@
-"""What every engine returns: draws of the standard deviations, and how they were made."""
+"""What every engine returns: draws of a layout's free parameters, and how they were made."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
-class SigmaDraws:
-    """Draws of a layout's standard deviations.
+class Draws:
+    """Draws of the free parameters of a model.
 
     Attributes
     ----------
-    sigma : float array, shape (chains, draws, slots)
-        In the order of ``layout.slots`` (score).
+    values : float array, shape (chains, draws, parameters)
+        Of a linear model, standard deviations in the order of ``layout.slots`` (score); of an
+        ordinal one, the vector of `bayesjudge.ordinal.parameters`.
     stats : Dataset
         Sampler statistics, dims chain and draw.
     settings : dict
         How they were made: sampler, chains, draws, tuning, and its version.
     """
 
-    sigma: NDArray[np.float64]
+    values: NDArray[np.float64]
     stats: xr.Dataset
     settings: Mapping[str, str | int | float]

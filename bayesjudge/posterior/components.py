@@ -43,6 +43,8 @@ def components(tree: xr.DataTree) -> xr.DataArray:
     """
     require_fit(tree)
     posterior = tree["posterior"].to_dataset()
+    if "variance" in posterior:  # an ordinal fit, decomposed on the score scale when it was made
+        return _named(posterior["variance"], tree)
     sigmas = {
         str(array.attrs["component"]): array
         for name, array in posterior.data_vars.items()
@@ -62,7 +64,11 @@ def components(tree: xr.DataTree) -> xr.DataArray:
         [found[name] for name in order], dim="component", coords="minimal", compat="override"
     )
     together = together.assign_coords(component=order)
-    result = together.transpose("chain", "draw", "model", "component").rename("variance")
+    return _named(together, tree)
+
+
+def _named(variance: xr.DataArray, tree: xr.DataTree) -> xr.DataArray:
+    result = variance.transpose("chain", "draw", "model", "component").rename("variance")
     result.attrs = {
         "units": "score²",
         "model": tree.attrs["model"],

@@ -21,13 +21,23 @@ class Task:
     out: Path
     seed: int
     interaction: bool
+    model: str
+    scale: tuple[float, ...]
     variant: str
 
 
 def task() -> Task:
     """Read it."""
-    table, out, seed, interaction, *rest = sys.argv[1:]
-    return Task(Path(table), Path(out), int(seed), interaction == "1", rest[0] if rest else "")
+    table, out, seed, interaction, model, scale, *rest = sys.argv[1:]
+    return Task(
+        table=Path(table),
+        out=Path(out),
+        seed=int(seed),
+        interaction=interaction == "1",
+        model=model,
+        scale=tuple(map(float, scale.split(","))),
+        variant=rest[0] if rest else "",
+    )
 
 
 def write(
@@ -36,6 +46,7 @@ def write(
     draws: dict[str, NDArray[np.float64]],
     divergences: int,
     settings: dict[str, object],
+    thresholds: NDArray[np.float64] | None = None,
 ) -> None:
     """Write the outcome of a sampler.
 
@@ -53,6 +64,8 @@ def write(
         After warm-up.
     settings : dict
         Chains, draws, warm-up and the like.
+    thresholds : array, optional
+        Of an ordinal model, with axes chain, draw, cut. They count for the least ESS.
     """
     order = sorted(range(len(models)), key=lambda k: models[k])
     measures = {
@@ -66,13 +79,18 @@ def write(
         name: {key: np.atleast_1d(of(x))[order].tolist() for key, of in measures.items()}
         for name, x in draws.items()
     }
-    least = min(sds, key=lambda name: min(sds[name]["ess_bulk"]))
+    everything, cuts = dict(sds), {}
+    if thresholds is not None:
+        own = {key: np.atleast_1d(of(thresholds)).tolist() for key, of in measures.items()}
+        everything["threshold"] = cuts["thresholds"] = own
+    least = min(everything, key=lambda name: min(everything[name]["ess_bulk"]))
     outcome = {
         "kind": "posterior",
         "sds": sds,
-        "ess_bulk_min": min(sds[least]["ess_bulk"]),
+        **cuts,
+        "ess_bulk_min": min(everything[least]["ess_bulk"]),
         "ess_bulk_min_of": least,
-        "rhat_max": max(max(one["rhat"]) for one in sds.values()),
+        "rhat_max": max(max(one["rhat"]) for one in everything.values()),
         "divergences": divergences,
         "settings": settings,
     }

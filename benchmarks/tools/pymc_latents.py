@@ -7,31 +7,37 @@ non-centred, and `pymc.sample` as it comes.
 
 from __future__ import annotations
 
+import platform
+
 import numpy as np
 import pandas as pd
 import pymc as pm
+import xarray as xr
 from numpy.typing import NDArray
 
-from benchmarks.jobs import SCALE
 from benchmarks.tools.outcome import task, write
 
 CHAINS, DRAWS = 4, 1000
 TUNE = 500  # of the tuned variant: the default of bayesjudge
 
 
-def build(frame: pd.DataFrame, interaction: bool, centred: bool) -> pm.Model:
+def build(
+    frame: pd.DataFrame, scale: tuple[float, ...], interaction: bool, centred: bool
+) -> pm.Model:
     """Write the model down, with the priors of bayesjudge's own specifications.
 
     Parameters
     ----------
     frame : DataFrame
         The table.
+    scale : tuple of float
+        Lowest and highest score.
     interaction : bool
         Whether scenario:judge is among the terms.
     centred : bool
         Whether scenarios and judges are centred; generations and scenario:judge never are.
     """
-    low, high = SCALE
+    low, high = scale[:2]
     R = high - low
     model, models = pd.factorize(frame["model"])
     scenario, scenarios = pd.factorize(frame["model"] + "/" + frame["scenario"])
@@ -73,7 +79,7 @@ def build(frame: pd.DataFrame, interaction: bool, centred: bool) -> pm.Model:
     return result
 
 
-def spreads(posterior: object, interaction: bool) -> dict[str, NDArray[np.float64]]:
+def spreads(posterior: xr.Dataset, interaction: bool) -> dict[str, NDArray[np.float64]]:
     """Give the standard deviations that bayesjudge reports, by component."""
     draws = {
         name: posterior[f"s_{name}"].to_numpy() for name in ("scenario", "generation", "residual")
@@ -86,36 +92,57 @@ def spreads(posterior: object, interaction: bool) -> dict[str, NDArray[np.float6
     return draws
 
 
-def main() -> None:
-    job = task()
-    frame = pd.read_csv(job.table)
-    model = build(frame, job.interaction, centred=job.variant == "tuned")
-    if job.variant == "tuned":
+def sampled(model: pm.Model, variant: str, seed: int) -> tuple[xr.Dataset, int, dict[str, object]]:
+    """Sample a model as its variant has it: "tuned", "default", or "numpyro".
+
+    Parameters
+    ----------
+    model : pm.Model
+        What `build` writes down, here or in `pymc_ordinal`.
+    variant : str
+        "tuned" is nutpie itself, the others are `pymc.sample`.
+    seed : int
+        Of the sampler.
+
+    Returns
+    -------
+    tuple
+        The draws, how many diverged, and the settings.
+    """
+    if variant == "tuned":
         import nutpie
 
         compiled = nutpie.compile_pymc_model(model)
         tree = nutpie.sample(
-            compiled,
-            chains=CHAINS,
-            draws=DRAWS,
-            tune=TUNE,
-            seed=job.seed,
-            progress_bar=False,
+            compiled, chains=CHAINS, draws=DRAWS, tune=TUNE, seed=seed, progress_bar=False
         )
         settings = {"sampler": f"nutpie {nutpie.__version__}", "tune": TUNE}
     else:
+        other = {"nuts_sampler": variant} if variant == "numpyro" else {}
         tree = pm.sample(
-            draws=DRAWS, chains=CHAINS, random_seed=job.seed, progressbar=False, model=model
+            draws=DRAWS, chains=CHAINS, random_seed=seed, progressbar=False, model=model, **other
         )
-        library = tree["posterior"].attrs.get("inference_library", "pymc")
-        settings = {"sampler": f"pymc.sample, by {library}", "tune": 1000}
-    write(
-        job.out,
-        list(pd.unique(frame["model"])),
-        spreads(tree["posterior"].to_dataset(), job.interaction),
+        said = tree["posterior"].attrs
+        library = " ".join(
+            said[key] for key in ("inference_library", "inference_library_version") if key in said
+        )
+        settings = {"sampler": f"pymc.sample, by {library or 'pymc'}", "tune": 1000}
+    # They may not be those of the interpreter that looks on.
+    settings |= {"python": platform.python_version(), "pymc": pm.__version__}
+    return (
+        tree["posterior"].to_dataset(),
         int(tree["sample_stats"]["diverging"].to_numpy().sum()),
         settings | {"chains": CHAINS, "draws": DRAWS},
     )
+
+
+def main() -> None:
+    job = task()
+    frame = pd.read_csv(job.table)
+    model = build(frame, job.scale, job.interaction, centred=job.variant == "tuned")
+    posterior, divergences, settings = sampled(model, job.variant, job.seed)
+    models = list(pd.unique(frame["model"]))
+    write(job.out, models, spreads(posterior, job.interaction), divergences, settings)
 
 
 if __name__ == "__main__":

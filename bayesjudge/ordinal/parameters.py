@@ -1,0 +1,208 @@
+"""The free parameters of an ordinal model as one vector, and what they mean.
+
+The vector is unbounded. It holds, one behind the other,
+
+- *sigma*: HalfNormal standard deviations as the standard normal quantiles of their priors (near
+  zero the posterior of a quantile has a Gaussian tail), others as logs;
+- *mean*: the models' means, in an orthonormal basis of vectors that sum to zero;
+- *offset*: the judges' offsets in such bases, one for each model;
+- *threshold*: the middle threshold, and logs of the gaps on both sides of it, so that thresholds
+  in the thin ends of the scale do not move the well-known ones in the middle;
+- *scale*: log scales of the judges' thresholds, in a basis, where the model has them.
+
+Offsets are known about as well as a mean of their calls, to s. They enter as u, with
+offset = u c, c = sigma / (1 + sigma²/s²)^(1/2), and u ~ Normal(0, (1 + sigma²/s²)^(1/2)): centred
+where the judges differ by more than s, not centred where they don't, so there is no funnel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, special, stats
+
+from bayesjudge.marginal.cumulative.lattice import LOGIT
+from bayesjudge.ordinal.layout import OrdinalLayout
+
+FloatArray = NDArray[np.float64]
+
+
+def zero_sum_basis(size: int) -> FloatArray:
+    """Orthonormal basis of vectors that sum to zero, shape (size, size - 1) (Helmert)."""
+    return np.asarray(linalg.helmert(size).T)
+
+
+def zero_sum_log_density(values: FloatArray, sd: float) -> FloatArray:
+    """Log density of vectors that sum to zero over the last axis, covariance sd² (I - J/K)."""
+    free = values.shape[-1] - 1
+    squares = np.sum(values**2, axis=-1)
+    return np.asarray(-0.5 * squares / sd**2 - 0.5 * free * np.log(2 * np.pi * sd**2))
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where the parts of the vector are, and the constant matrices that give them meaning."""
+
+    sigma: slice
+    mean: slice
+    offset: slice
+    threshold: slice
+    scale: slice
+    mean_basis: FloatArray  # (models, members of mean)
+    offset_basis: FloatArray  # (models * judges, members of offset)
+    offset_sigma: NDArray[np.int64]  # (members of offset,): the slot of its judge sd
+    offset_error: FloatArray  # (members of offset,): about its posterior sd
+    gaps: FloatArray  # (thresholds, thresholds - 1)
+    scale_basis: FloatArray  # (judges, members of scale)
+
+    @property
+    def size(self) -> int:
+        """Length of the vector."""
+        return self.scale.stop
+
+
+class Parameters(NamedTuple):
+    """What a vector means; arrays, or PyTensor variables."""
+
+    sigma: Any  # (slots,)
+    mean: Any  # (models,): latent, sums to zero
+    offset: Any  # (models, judges): latent, sums to zero over each model's judges
+    threshold: Any  # (levels - 1,)
+    log_scale: Any  # (judges,): sums to zero
+    by_judge: Any  # (models, judges, levels - 1): thresholds less mean and offset
+    effects: Any  # (models, 2): standard deviations of scenario and generation
+
+
+def places(layout: OrdinalLayout) -> Places:
+    """Lay the parts of the vector one behind the other."""
+    T, K, cuts = len(layout.models), len(layout.judges), len(layout.levels.values) - 1
+    bases, owner, error = [], [], []
+    columns = 0
+    unit = 3.0 if layout.link == LOGIT else 1.0  # variance of what one call tells
+    for cells in layout.cells:
+        own = cells.n_judges - 1
+        wide = np.zeros((K, own))
+        if own:
+            wide[cells.judge_ids] = zero_sum_basis(cells.n_judges)
+            judge = next(
+                k
+                for k, slot in enumerate(layout.slots)
+                if slot.model == cells.model and slot.name == "judge"
+            )
+            owner += [judge] * own
+            error += [np.sqrt(unit * cells.n_judges / len(cells.score))] * own
+        bases.append(wide)
+        columns += own
+    middle = (cuts - 1) // 2
+    gaps = np.zeros((cuts, max(cuts - 1, 0)))
+    for c in range(cuts):
+        gaps[c, middle:c] = 1.0
+        gaps[c, c:middle] = -1.0
+    scale_basis = np.zeros((K, 0)) if layout.scale_prior is None else zero_sum_basis(K)
+    ends = np.cumsum([len(layout.slots), T - 1, columns, cuts, scale_basis.shape[1]])
+    starts = np.r_[0, ends[:-1]]
+    sigma, mean, offset, threshold, scale = (
+        slice(int(a), int(b)) for a, b in zip(starts, ends, strict=True)
+    )
+    return Places(
+        sigma=sigma,
+        mean=mean,
+        offset=offset,
+        threshold=threshold,
+        scale=scale,
+        mean_basis=zero_sum_basis(T) if T > 1 else np.zeros((1, 0)),
+        offset_basis=linalg.block_diag(*bases).reshape(T * K, columns),
+        offset_sigma=np.array(owner, dtype=np.int64),
+        offset_error=np.array(error),
+        gaps=gaps,
+        scale_basis=scale_basis,
+    )
+
+
+def offset_spread(where: Places, sigma: Any, xp: Any) -> Any:
+    """Return (1 + sigma²/s²)^(1/2), the prior sd of each member of *offset*."""
+    return xp.sqrt(1.0 + (sigma[where.offset_sigma] / where.offset_error) ** 2)
+
+
+def parameters(
+    layout: OrdinalLayout, where: Places, vector: Any, sigma: Any, xp: Any
+) -> Parameters:
+    """Say what a vector means.
+
+    Parameters
+    ----------
+    layout, where
+        The model, and `places` of it.
+    vector : array or PyTensor vector
+        The free parameters.
+    sigma : the same
+        The standard deviations that its first part stands for.
+    xp : module
+        `numpy` or `pytensor.tensor`.
+    """
+    T, K = len(layout.models), len(layout.judges)
+    mean = xp.dot(where.mean_basis, vector[where.mean]) * layout.mean_prior.kwargs["sigma"]
+    factor = sigma[where.offset_sigma] / offset_spread(where, sigma, xp)
+    offset = xp.dot(where.offset_basis, vector[where.offset] * factor).reshape((T, K))
+    raw = vector[where.threshold]
+    threshold = raw[0] + xp.dot(where.gaps, xp.exp(raw[1:]))
+    log_scale = xp.dot(where.scale_basis, vector[where.scale])
+    if layout.scale_prior is not None:
+        log_scale = log_scale * layout.scale_prior.kwargs["sigma"]
+    centre = threshold.mean()
+    own = centre + xp.exp(log_scale)[:, None] * (threshold - centre)[None, :]
+    by_judge = own[None, :, :] - (mean[:, None] + offset)[:, :, None]
+    effects = xp.dot(layout.roles()[:, :2], sigma)
+    return Parameters(sigma, mean, offset, threshold, log_scale, by_judge, effects)
+
+
+def to_parameters(layout: OrdinalLayout, where: Places, vectors: FloatArray) -> Parameters:
+    """Say what draws of the vector mean.
+
+    Parameters
+    ----------
+    layout, where
+        The model, and its `places`.
+    vectors : float array, shape (draws, parameters)
+        Draws.
+
+    Returns
+    -------
+    `Parameters`
+        Arrays with a leading axis of draws.
+    """
+    found = [
+        parameters(layout, where, vector, sigma, np)
+        for vector, sigma in zip(
+            vectors, _draws_of_sigma(layout, vectors[:, where.sigma]), strict=True
+        )
+    ]
+    return Parameters(*(np.stack(field) for field in zip(*found, strict=True)))
+
+
+def prior_families(layout: OrdinalLayout) -> dict[str, list[int]]:
+    """Group the slots by prior family."""
+    found: dict[str, list[int]] = {}
+    for k, slot in enumerate(layout.slots):
+        found.setdefault(layout.priors[slot.name].dist, []).append(k)
+    return found
+
+
+def prior_kwargs(layout: OrdinalLayout, members: list[int]) -> dict[str, FloatArray]:
+    """Return the parameters of the priors of some slots of one family, as vectors."""
+    priors = [layout.priors[layout.slots[k].name] for k in members]
+    return {key: np.array([prior.kwargs[key] for prior in priors]) for key in priors[0].kwargs}
+
+
+def _draws_of_sigma(layout: OrdinalLayout, raw: FloatArray) -> FloatArray:
+    """Turn draws of the first part of the vector into standard deviations."""
+    sigma = np.exp(raw)
+    members = prior_families(layout).get("HalfNormal", [])
+    if members:
+        scale = prior_kwargs(layout, members)["sigma"]
+        z = np.clip(raw[:, members], -7.5, 7.5)
+        sigma[:, members] = stats.halfnorm.ppf(special.ndtr(z)) * scale
+    return sigma

@@ -1,0 +1,116 @@
+"""What a family of models makes of its draws, and the groups that all families have alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesjudge.design.cells import Cells, balance
+from bayesjudge.design.details import why_sums
+from bayesjudge.design.identify import Structure
+from bayesjudge.scores import ScoreTable
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What a family of models makes of its draws.
+
+    Attributes
+    ----------
+    groups : dict of Dataset
+        ``posterior, log_likelihood, log_prior, constant_data``.
+    structure : dict
+        By evaluated model, the names of the ``components`` that are known, and which are
+        ``absent``.
+    priors : dict of str
+        By parameter.
+    sums : dict of str
+        By component that is a sum, why its terms can't be told apart.
+    notes : tuple of str
+        What was assumed of the scores, beyond the notes of the table.
+    """
+
+    groups: Mapping[str, xr.Dataset]
+    structure: Mapping[str, Mapping[str, Sequence[str]]]
+    priors: Mapping[str, str]
+    sums: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+def axes(
+    chains: int, draws: int, models: Sequence[str], judges: Sequence[str]
+) -> dict[str, object]:
+    """Return the coordinates of draws."""
+    return {
+        "chain": np.arange(chains),
+        "draw": np.arange(draws),
+        "model": list(models),
+        "judge": list(judges),
+    }
+
+
+def log_likelihood_group(
+    values: FloatArray, shape: tuple[int, int], scenarios: Sequence[str]
+) -> xr.Dataset:
+    """Make the group that leave-one-scenario-out works on.
+
+    Parameters
+    ----------
+    values : float array, shape (draws of all chains, scenarios)
+        All evaluated models of a scenario together: what leaving a scenario out leaves out.
+    shape : tuple
+        Chains and draws.
+    scenarios : sequence of str
+        Labels.
+    """
+    array = xr.DataArray(
+        values.reshape(*shape, len(scenarios)),
+        dims=("chain", "draw", "scenario"),
+        attrs={"meaning": "of all models, given mu, gamma and the sigmas; effects integrated out"},
+    )
+    coords = {
+        "chain": np.arange(shape[0]),
+        "draw": np.arange(shape[1]),
+        "scenario": list(scenarios),
+    }
+    return xr.Dataset({"score": array}, coords=coords)
+
+
+def sizes_group(scores: ScoreTable, tables: Sequence[Cells]) -> xr.Dataset:
+    """Count what each evaluated model has, and give the labels of the generations."""
+    models, judges = len(scores.models), len(scores.judges)
+    calls = np.zeros((models, judges), dtype=np.int64)
+    np.add.at(calls, (scores.calls.model, scores.calls.judge), 1)
+    per_model = {
+        "n_scenarios": [c.n_scenarios for c in tables],
+        "n_generations": [c.n_generations for c in tables],
+        "n_judges": [c.n_judges for c in tables],
+        "balanced": [int(balance(c) is not None) for c in tables],
+        "mean": [float(c.score.mean()) for c in tables],
+    }
+    generations = np.array(scores.generations, dtype=str).reshape(-1, 3)
+    return xr.Dataset(
+        {name: ("model", values) for name, values in per_model.items()}
+        | {
+            "n_calls": (("model", "judge"), calls),
+            "generation_model": ("generation", generations[:, 0]),
+            "generation_scenario": ("generation", generations[:, 1]),
+            "generation_label": ("generation", generations[:, 2]),
+        },
+        coords={"model": list(scores.models), "judge": list(scores.judges)},
+    )
+
+
+def reasons_of_sums(tables: Sequence[Cells], structures: Sequence[Structure]) -> dict[str, str]:
+    """Say of each sum that some evaluated model has why its terms can't be told apart."""
+    found: dict[str, list[str]] = {}
+    for cells, structure in zip(tables, structures, strict=True):
+        for name, because in why_sums(cells, structure).items():
+            found.setdefault(name, []).extend(because)
+    return {name: "; ".join(dict.fromkeys(because)) for name, because in found.items()}

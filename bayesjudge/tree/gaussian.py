@@ -1,0 +1,114 @@
+"""The groups of a fit of a linear model."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesjudge.engines.conditional import PanelDraws
+from bayesjudge.engines.draws import Draws
+from bayesjudge.layout import Layout
+from bayesjudge.marginal.strata import STRATA
+from bayesjudge.scores import ScoreTable
+from bayesjudge.tree.contents import (
+    Contents,
+    axes,
+    log_likelihood_group,
+    reasons_of_sums,
+    sizes_group,
+)
+
+FloatArray = NDArray[np.float64]
+
+
+def gaussian_contents(
+    layout: Layout, scores: ScoreTable, sampled: Draws, panel: PanelDraws
+) -> Contents:
+    """Lay draws of a linear model out as the groups of a tree.
+
+    Parameters
+    ----------
+    layout, scores
+        What was fitted.
+    sampled, panel
+        The draws.
+    """
+    posterior = _posterior(layout, sampled.values, panel)
+    shape = sampled.values.shape[:2]
+    return Contents(
+        groups={
+            "posterior": posterior,
+            "log_likelihood": log_likelihood_group(
+                panel.log_likelihood.sum(axis=1), shape, layout.scenarios
+            ),
+            "log_prior": _log_prior(layout, posterior),
+            "constant_data": sizes_group(scores, layout.cells).merge(_strata(layout)),
+        },
+        structure={
+            label: {"components": structure.names, "absent": structure.absent}
+            for label, structure in zip(layout.models, layout.structures, strict=True)
+        },
+        priors={"mu": str(layout.mean_prior)} | {n: str(p) for n, p in layout.priors.items()},
+        sums=reasons_of_sums(layout.cells, layout.structures),
+    )
+
+
+def _posterior(layout: Layout, sigma: FloatArray, panel: PanelDraws) -> xr.Dataset:
+    chains, draws = sigma.shape[:2]
+    models, judges = len(layout.models), len(layout.judges)
+    variables: dict[str, xr.DataArray] = {
+        "mu": xr.DataArray(
+            panel.mu.reshape(chains, draws, models),
+            dims=("chain", "draw", "model"),
+            attrs={"units": "score", "meaning": "panel mean"},
+        ),
+        "gamma": xr.DataArray(
+            panel.gamma.reshape(chains, draws, models, judges),
+            dims=("chain", "draw", "model", "judge"),
+            attrs={"units": "score", "meaning": "judge offset from the panel mean"},
+        ),
+    }
+    for name in layout.names:
+        own = layout.by_judge and "residual" in name.split("+")
+        shape = (models, judges) if own else (models,)
+        values = np.full((chains, draws, *shape), np.nan)
+        for k, slot in enumerate(layout.slots):
+            if slot.name == name:
+                place = (slot.model, slot.judge) if own else (slot.model,)
+                values[:, :, *place] = sigma[:, :, k]
+        variables[f"sigma_{name}"] = xr.DataArray(
+            values,
+            dims=("chain", "draw", "model", "judge")[: values.ndim],
+            attrs={"units": "score", "component": name, "prior": str(layout.priors[name])},
+        )
+    return xr.Dataset(variables, coords=axes(chains, draws, layout.models, layout.judges))
+
+
+def _log_prior(layout: Layout, posterior: xr.Dataset) -> xr.Dataset:
+    """Log prior of means and standard deviations; offsets given theirs are likelihood."""
+    priors = {"mu": layout.mean_prior} | {f"sigma_{n}": p for n, p in layout.priors.items()}
+    terms = {}
+    for name, prior in priors.items():
+        values = posterior[name]
+        # A parameter that a model does not have adds nothing.
+        density = np.where(np.isnan(values), 0.0, prior.logpdf(np.nan_to_num(values, nan=1.0)))
+        terms[name] = values.copy(data=density).drop_attrs()
+    return xr.Dataset(terms)
+
+
+def _strata(layout: Layout) -> xr.Dataset:
+    """Return the analysis of variance of balanced models."""
+    models = len(layout.models)
+    df, ss = np.zeros((models, len(STRATA))), np.full((models, len(STRATA)), np.nan)
+    for t, table in enumerate(layout.strata):
+        for k, stratum in enumerate(STRATA):
+            if table is not None and stratum in table.ss:
+                df[t, k], ss[t, k] = table.df[stratum], table.ss[stratum]
+    return xr.Dataset(
+        {
+            "df": (("model", "stratum"), df),
+            "sum_of_squares": (("model", "stratum"), ss, {"units": "score²"}),
+        },
+        coords={"stratum": list(STRATA)},
+    )
