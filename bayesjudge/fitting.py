@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import xarray as xr
 from bayesjudge.design.check import check
 from bayesjudge.engines.conditional import panel_draws
 from bayesjudge.engines.diagnostics import diagnose
-from bayesjudge.engines.draws import Draws
+from bayesjudge.engines.draws import Draws, Sampling
 from bayesjudge.engines.ordinal_panel import ordinal_panel
 from bayesjudge.errors import FitError
 from bayesjudge.layout import Layout, lay_out
@@ -102,13 +101,13 @@ def fit(
     design = check(scores)
     say("laying the model on the table")
     used = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
-    run = _Run(used, chains, draws, warm_up, progress, say)
+    how = Sampling(used, chains, draws, warm_up, progress)
     if spec.family == "cumulative":
         contents, sampled, extra = _ordinal(
-            lay_out_ordinal(scores, spec, prior_scale, bins), scores, run
+            lay_out_ordinal(scores, spec, prior_scale, bins), scores, how, say
         )
     else:
-        contents, sampled, extra = _linear(lay_out(scores, spec, prior_scale), scores, run)
+        contents, sampled, extra = _linear(lay_out(scores, spec, prior_scale), scores, how, say)
     say("checking the fit")
     return assemble(
         contents,
@@ -122,24 +121,15 @@ def fit(
     )
 
 
-@dataclass(frozen=True)
-class _Run:
-    """How to sample, and whom to tell."""
-
-    seed: int
-    chains: int
-    draws: int
-    tune: int
-    progress: bool
-    say: Callable[[str], None]
-
-
-def _linear(layout: Layout, scores: ScoreTable, run: _Run) -> tuple[Contents, Draws, list[str]]:
-    sampled = _sample(layout, run)
-    run.say("drawing panel means and judge offsets")
-    flat = sampled.values.reshape(run.chains * run.draws, -1)
+def _linear(
+    layout: Layout, scores: ScoreTable, how: Sampling, say: Callable[[str], None]
+) -> tuple[Contents, Draws, list[str]]:
+    say("compiling and sampling")
+    sampled = _sample(layout, how)
+    say("drawing panel means and judge offsets")
+    flat = sampled.values.reshape(how.chains * how.draws, -1)
     try:
-        panel = panel_draws(layout, flat, np.random.default_rng(run.seed))
+        panel = panel_draws(layout, flat, np.random.default_rng(how.seed))
     except np.linalg.LinAlgError as error:
         raise FitError(
             "the draws reach standard deviations so small beside others that the conditional "
@@ -149,11 +139,12 @@ def _linear(layout: Layout, scores: ScoreTable, run: _Run) -> tuple[Contents, Dr
 
 
 def _ordinal(
-    layout: OrdinalLayout, scores: ScoreTable, run: _Run
+    layout: OrdinalLayout, scores: ScoreTable, how: Sampling, say: Callable[[str], None]
 ) -> tuple[Contents, Draws, list[str]]:
-    sampled = _sample(layout, run)
-    run.say("decomposing on the score scale")
-    panel = ordinal_panel(layout, sampled.values.reshape(run.chains * run.draws, -1))
+    say("compiling and sampling")
+    sampled = _sample(layout, how)
+    say("decomposing on the score scale")
+    panel = ordinal_panel(layout, sampled.values.reshape(how.chains * how.draws, -1))
     found = []
     if not panel.lattice_error < LATTICE_ERROR_MAX:
         found.append(
@@ -164,22 +155,14 @@ def _ordinal(
     return ordinal_contents(layout, scores, sampled, panel), sampled, found
 
 
-def _sample(layout: Layout | OrdinalLayout, run: _Run) -> Draws:
-    run.say("compiling and sampling")
+def _sample(layout: Layout | OrdinalLayout, how: Sampling) -> Draws:
     # PyMC takes seconds to import, and only this engine needs it.
     from bayesjudge.engines import nuts
 
-    how = {
-        "seed": run.seed,
-        "chains": run.chains,
-        "draws": run.draws,
-        "tune": run.tune,
-        "progress": run.progress,
-    }
     try:
         if isinstance(layout, OrdinalLayout):
-            return nuts.sample_ordinal(layout, **how)
-        return nuts.sample(layout, **how)
+            return nuts.sample_ordinal(layout, how)
+        return nuts.sample(layout, how)
     except (RuntimeError, FloatingPointError, np.linalg.LinAlgError) as error:
         raise FitError(
             f"the sampler could not run: {str(error).splitlines()[0]}. If the scores are far "

@@ -122,10 +122,17 @@ def lay_out(scores: ScoreTable, spec: Spec, prior_scale: float = 1.0) -> Layout:
 
     Raises
     ------
+    TypeError
+        When the specification is not of the gaussian family.
     DesignError
         When the table has no degrees of freedom for a residual, when terms are entangled in a
         way that no single sum describes, or when the scale has no extent.
     """
+    if spec.family != "gaussian":
+        raise TypeError(
+            f"{spec.name} is a model of the {spec.family} family, not of the gaussian: lay it out "
+            "with bayesjudge.ordinal.layout.lay_out_ordinal"
+        )
     low, high, _ = scores.scale
     unit = high - low if spec.unit == "range" else 1.0
     if not unit > 0:

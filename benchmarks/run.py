@@ -167,10 +167,7 @@ def measure(
     """
     out = table.parent / "outcome.json"
     out.unlink(missing_ok=True)
-    found = TOOLS[job.model][tool]
-    command = [*found.command(peers_python), str(table), str(out), str(seed)]
-    command += [str(int(job.interaction)), job.model, ",".join(map(str, job.scale))]
-    command += [found.variant] if found.variant else []
+    command = command_line(TOOLS[job.model][tool], job, table, out, seed, peers_python)
     load = round(os.getloadavg()[0], 2)
     with (table.parent / "said.txt").open("w+", encoding="utf-8") as said:
         start = time.perf_counter()
@@ -198,6 +195,20 @@ def measure(
         why = f"ended after {timeout:g} s" if late else f"failed: {last.replace(str(ROOT), '.')}"
         return {"status": why} | cost
     return {"status": "ok"} | cost | json.loads(out.read_text(encoding="utf-8"))
+
+
+def command_line(
+    tool: Tool, job: Job, table: Path, out: Path, seed: int, peers_python: str
+) -> list[str]:
+    """Give what starts a tool: `benchmarks.tools` says what the arguments are."""
+    job_arguments = [str(int(job.interaction)), job.model, ",".join(map(str, job.scale))]
+    variant = [tool.variant] if tool.variant else []
+    return [
+        *tool.command(peers_python),
+        *(str(table), str(out), str(seed)),
+        *job_arguments,
+        *variant,
+    ]
 
 
 def provenance(*, warmed: bool) -> dict[str, object]:
@@ -301,9 +312,9 @@ def _interpreter(text: str) -> str:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
 
-    def several(known):
+    def several(known, between):
         def read(text):
-            names = [name.strip() for name in text.split(",")]
+            names = [name.strip() for name in text.split(between)]
             for name in names:
                 if name not in known:
                     raise argparse.ArgumentTypeError(
@@ -313,9 +324,11 @@ def _options() -> argparse.Namespace:
 
         return read
 
-    parser.add_argument("--jobs", type=several(JOBS), default=list(JOBS), help="comma between")
+    parser.add_argument("--jobs", type=several(JOBS, ","), default=list(JOBS), help="comma between")
     tools = list(dict.fromkeys(name for one in TOOLS.values() for name in one))
-    parser.add_argument("--tools", type=several(tools), default=tools, help="the same")
+    parser.add_argument(
+        "--tools", type=several(tools, ";"), default=tools, help="semicolon between"
+    )
     parser.add_argument("--repeats", type=int, default=1, help="runs of each (default 1)")
     parser.add_argument("--seed", type=int, default=1, help="of the first run (default 1)")
     parser.add_argument("--timeout", type=float, default=900, help="seconds a run (default 900)")

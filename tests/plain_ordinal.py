@@ -102,7 +102,10 @@ def log_cdf(x, link):
 
 
 def log_between(low, high, link):
-    """log(F(high) - F(low)), in log space on the side where F is small."""
+    """log(F(high) - F(low)) in log space: both tails stay finite."""
+    if link == "logit":  # F(h) - F(l) = F(h) F(-l) (1 - exp(l - h))
+        return log_cdf(high, link) + log_cdf(-low, link) + pt.log1mexp(low - high)
+    # On the side where F is small.
     flip = low + high > 0
     low, high = pt.where(flip, -high, low), pt.where(flip, -low, high)
     upper = log_cdf(high, link)

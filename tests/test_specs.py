@@ -153,6 +153,20 @@ class TestShipped:
         assert (by_name.path, by_path.path) == (name, str(path))
         assert by_name.sd == by_path.sd
 
+    @pytest.mark.parametrize("name", available())
+    def test_dashes_and_underscores_are_alike_in_a_name(self, name):
+        for other in (name.replace("-", "_"), name.replace("_", "-")):
+            assert read_spec(other) == read_spec(name)
+        assert read_spec(name.replace("-", "_")).path == name
+
+    def test_no_two_names_differ_only_in_dashes(self):
+        assert len({name.replace("-", "_") for name in available()}) == len(available())
+
+    def test_a_path_is_taken_as_it_stands(self, read, tmp_path):
+        read(GOOD, "my-model.toml")
+        with pytest.raises(SpecError, match=r"my_model.toml: can't be read"):
+            read_spec(tmp_path / "my_model.toml")
+
     def test_an_unknown_name_lists_what_is_there_and_suggests(self):
         with pytest.raises(
             SpecError, match=r"no model 'liner'.*linear-paper.*did you mean 'linear'"

@@ -1,4 +1,4 @@
-"""What every engine returns: draws of a layout's free parameters, and how they were made."""
+"""What every engine is asked and returns: how to sample; draws of a layout's free parameters."""
 
 from __future__ import annotations
 
@@ -8,6 +8,27 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How to sample.
+
+    Attributes
+    ----------
+    seed : int
+        The same seed gives the same draws on the same machine.
+    chains, draws, tune : int
+        Number of chains, and of kept and warm-up draws in each.
+    progress : bool
+        Whether to show the sampler's progress bar.
+    """
+
+    seed: int
+    chains: int = 4
+    draws: int = 1000
+    tune: int = 500
+    progress: bool = False
 
 
 @dataclass(frozen=True, eq=False)

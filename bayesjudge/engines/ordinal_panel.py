@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesjudge.marginal.cumulative.lattice import SAMPLING
 from bayesjudge.marginal.cumulative.likelihood import log_likelihood_by_scenario
 from bayesjudge.marginal.cumulative.score_scale import ScoreScale, score_scale
 from bayesjudge.ordinal.layout import OrdinalLayout
@@ -30,7 +31,8 @@ class OrdinalPanel:
     log_likelihood : float array, shape (draws, scenarios)
         All evaluated models of a scenario together, effects integrated out.
     lattice_error : float
-        Largest difference of the total log likelihood between two lattices, over some draws.
+        Largest difference of the total log likelihood between the lattice that was sampled on and
+        one of twice as many nodes, over some draws.
     """
 
     latent: Parameters
@@ -59,8 +61,11 @@ def ordinal_panel(layout: OrdinalLayout, vectors: FloatArray) -> OrdinalPanel:
         together[:, cells.scenario_ids] += by_model[:, start : start + cells.n_scenarios]
         start += cells.n_scenarios
     some = np.unique(np.linspace(0, len(vectors) - 1, _CHECKED).astype(int))
-    finer = log_likelihood_by_scenario(
-        latent.by_judge[some], latent.effects[some], layout.tallies, layout.link, fineness=2.0
+    coarse, fine = (
+        log_likelihood_by_scenario(
+            latent.by_judge[some], latent.effects[some], layout.tallies, layout.link, fineness
+        ).sum(axis=1)
+        for fineness in (SAMPLING, 2 * SAMPLING)
     )
     scales = tuple(
         score_scale(
@@ -72,5 +77,4 @@ def ordinal_panel(layout: OrdinalLayout, vectors: FloatArray) -> OrdinalPanel:
         )
         for cells in layout.cells
     )
-    error = np.abs(finer.sum(axis=1) - by_model[some].sum(axis=1)).max()
-    return OrdinalPanel(latent, scales, together, float(error))
+    return OrdinalPanel(latent, scales, together, float(np.abs(fine - coarse).max()))

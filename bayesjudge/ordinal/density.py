@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -60,14 +61,19 @@ def build_ordinal(
     with pm.Model() as model:
         position = pm.Flat("position", shape=where.size)
         vector = pm.Data("centre", centre) + pt.dot(pm.Data("root", root), position)
-        log_prior, log_likelihood = log_densities(layout, where, vector, reach)
+        reach = np.full(len(layout.models), REACH) if reach is None else reach
+        # As data, so that a table of the same design needs no new compilation.
+        data = [pm.Data(f"tallies_{name}", x) for name, x in layout.tallies._asdict().items()]
+        log_prior, log_likelihood = log_densities(
+            layout, where, vector, [*data, pm.Data("reach", reach)]
+        )
         pm.Potential("prior", log_prior)
         pm.Potential("likelihood", log_likelihood)
     return model
 
 
 def log_densities(
-    layout: OrdinalLayout, where: Places, vector: Any, reach: FloatArray | None = None
+    layout: OrdinalLayout, where: Places, vector: Any, data: Sequence[Any] | None = None
 ) -> tuple[Any, Any]:
     """Return log prior density of the vector, and log likelihood.
 
@@ -77,8 +83,8 @@ def log_densities(
         The model, and its `places`.
     vector : PyTensor vector
         The free parameters.
-    reach : float array, shape (models,), optional
-        As in `build_ordinal`.
+    data : sequence of tensors, optional
+        Tallies and reach; those of the layout if not given.
     """
     sigma, log_prior = _sigma(layout, vector[where.sigma])
     p = parameters(layout, where, vector, sigma, pt)
@@ -87,9 +93,9 @@ def log_densities(
     log_prior += _normal(vector[where.offset] / spread) - pt.log(spread).sum()
     log_prior += induced_dirichlet(layout.threshold_prior, layout.link, p.threshold)
     log_prior += vector[where.threshold][1:].sum()  # the Jacobian of gaps as logs
-    reach = np.full(len(layout.models), REACH) if reach is None else reach
-    arrays = [pt.constant(array) for array in (*layout.tallies, reach)]
-    likelihood = CumulativeMarginal(layout.link)(p.by_judge, p.effects, *arrays)[0]
+    if data is None:
+        data = (*layout.tallies, np.full(len(layout.models), REACH))
+    likelihood = CumulativeMarginal(layout.link)(p.by_judge, p.effects, *data)[0]
     return log_prior, likelihood
 
 

@@ -20,6 +20,7 @@ from bayesjudge.priors import Prior, widest
 from bayesjudge.scores import ScoreTable
 from bayesjudge.specs import Spec
 from bayesjudge.terms import TERMS, carrier, parts
+from bayesjudge.wording import counted
 
 FloatArray = NDArray[np.float64]
 
@@ -71,6 +72,21 @@ class OrdinalLayout:
     tallies: Tallies
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What was assumed of the scores, in sentences."""
+        repeated = sum(
+            len(c.score) - len(np.unique(c.generation * c.n_judges + c.judge)) for c in self.cells
+        )
+        if not repeated:
+            return self.levels.notes
+        return (
+            *self.levels.notes,
+            f"{counted(repeated, 'call')} of a judge on a generation that it had scored before: "
+            "the ordinal model has no latent generation:judge effect, so repeated calls count as "
+            "independent. Where they only repeat themselves, keep one of each.",
+        )
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the latent terms and sums that some evaluated model has, in order."""
         found = {slot.name for slot in self.slots}
@@ -114,10 +130,17 @@ def lay_out_ordinal(
 
     Raises
     ------
+    TypeError
+        When the specification is not of the cumulative family.
     DesignError
         When the scores have no levels, when the table can't carry the effects, or when thresholds
         by judge are asked for and there are two levels only.
     """
+    if spec.threshold_prior is None:
+        raise TypeError(
+            f"{spec.name} is a model of the {spec.family} family, not of the cumulative: lay it "
+            "out with bayesjudge.layout.lay_out"
+        )
     levels = levels_of(scores, bins)
     if spec.threshold_scale is not None:
         _require_scales(scores, levels)
@@ -131,8 +154,6 @@ def lay_out_ordinal(
         for name in structure.names
         if "residual" not in parts(name)
     )
-    if spec.threshold_prior is None:
-        raise TypeError(f"{spec.name} is not a model of the cumulative family")
     return OrdinalLayout(
         spec=spec,
         models=scores.models,

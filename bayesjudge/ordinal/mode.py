@@ -98,4 +98,4 @@ def _start(layout: OrdinalLayout) -> FloatArray:
     below = np.cumsum(counts)[:-1] / counts.sum()
     threshold = 1.5 * np.log(below / (1 - below))
     middle = (len(threshold) - 1) // 2
-    return np.r_[threshold[middle], np.log(np.diff(threshold))]
+    return np.asarray(np.r_[threshold[middle], np.log(np.diff(threshold))])

@@ -61,7 +61,7 @@ class Places:
     @property
     def size(self) -> int:
         """Length of the vector."""
-        return self.scale.stop
+        return int(self.scale.stop)
 
 
 class Parameters(NamedTuple):

@@ -26,7 +26,8 @@ def read_spec(source: str | Path) -> Spec:
     Parameters
     ----------
     source : str or Path
-        A name from `available`, or a path that ends in ``.toml``.
+        A name from `available`, in which ``-`` and ``_`` are alike, or a path that ends in
+        ``.toml``.
 
     Raises
     ------
@@ -38,8 +39,9 @@ def read_spec(source: str | Path) -> Spec:
     if text.endswith(".toml"):
         return parse(_bytes(Path(text)), text)
     for entry in _shipped():
-        if entry.name == f"{text}.toml":
-            return parse(entry.read_bytes(), text)
+        name = entry.name.removesuffix(".toml")
+        if name != entry.name and _plain(name) == _plain(text):
+            return parse(entry.read_bytes(), name)
     raise SpecError(
         f"there is no model {text!r}. Shipped: {choices(text, available())} "
         "For your own, pass a path that ends in .toml."
@@ -53,6 +55,10 @@ def _shipped() -> Iterable[Traversable]:
         return list(inside.iterdir())
     beside = Path(__file__).resolve().parents[2] / "models"
     return list(beside.iterdir()) if beside.is_dir() else []
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "_")
 
 
 def _bytes(path: Path) -> bytes:

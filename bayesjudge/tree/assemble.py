@@ -55,6 +55,7 @@ def assemble(
     tree = xr.DataTree.from_dict(groups)
     tree.attrs = (
         dict(sampled.settings)
+        | dict(contents.attributes)
         | _provenance(contents, scores, spec)
         | {
             "seed": seed,

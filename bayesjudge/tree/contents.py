@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import xarray as xr
@@ -34,6 +34,8 @@ class Contents:
         By component that is a sum, why its terms can't be told apart.
     notes : tuple of str
         What was assumed of the scores, beyond the notes of the table.
+    attributes : dict
+        What else to record.
     """
 
     groups: Mapping[str, xr.Dataset]
@@ -41,6 +43,7 @@ class Contents:
     priors: Mapping[str, str]
     sums: Mapping[str, str]
     notes: tuple[str, ...] = ()
+    attributes: Mapping[str, str | float] = field(default_factory=dict)
 
 
 def axes(

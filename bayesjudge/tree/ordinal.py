@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -41,7 +42,7 @@ def ordinal_contents(
     posterior = xr.Dataset(
         _score_scale(layout, panel, shape) | _latent(layout, panel, shape),
         coords=axes(*shape, layout.models, layout.judges)
-        | {"cut": cut_labels(layout.levels.values)},
+        | {"cut": cut_labels(layout.levels.labels)},
     )
     levels = xr.Dataset(
         {"level_count": ("level", layout.levels.counts)},
@@ -68,13 +69,14 @@ def ordinal_contents(
         },
         priors=priors,
         sums=why_score_sums(layout.cells, layout.structures),
-        notes=layout.levels.notes,
+        notes=layout.notes,
+        attributes={"lattice_error": panel.lattice_error},
     )
 
 
-def cut_labels(values: FloatArray) -> list[str]:
+def cut_labels(levels: Sequence[str]) -> list[str]:
     """Name the thresholds by the levels on both sides, such as ``"8|8.5"``."""
-    return [f"{low:g}|{high:g}" for low, high in pairwise(values)]
+    return [f"{low}|{high}" for low, high in pairwise(levels)]
 
 
 def _score_scale(

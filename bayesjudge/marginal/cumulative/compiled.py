@@ -130,9 +130,9 @@ def _slope(values, adjoint, derivative):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _scenarios(
+def _scenarios(  # type: ignore[no-untyped-def]
     logs, scales, scenario_start, ballot, count, first, lagrange, log_prior, by_scenario, posterior
-):  # type: ignore[no-untyped-def]
+):
     """Integrate over scenario effects; return the largest log density at the ends.
 
     Writes log likelihoods by scenario, and the posterior of the scenario effect on the fine nodes.

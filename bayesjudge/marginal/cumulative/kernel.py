@@ -21,9 +21,10 @@ frequencies. So:
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
+
+from bayesjudge.marginal.small_matrices import compiled
 
 FloatArray = NDArray[np.float64]
 
@@ -69,7 +70,7 @@ _X, SQUARES = _nodes()
 TO_WEIGHTS = _to_weights(_X)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def narrow(sigma, h, squares, to_weights):  # type: ignore[no-untyped-def]
     """Weights w_0 ... w_REACH of a narrow Gaussian, and their derivative in sigma."""
     theta = (sigma / h) ** 2
@@ -84,7 +85,7 @@ def narrow(sigma, h, squares, to_weights):  # type: ignore[no-untyped-def]
     return weights, derivative
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def wide(sigma, h):  # type: ignore[no-untyped-def]
     """Weights of a Gaussian that is wider than the spacing, and their derivative in sigma."""
     size = int(np.ceil(_WIDE * sigma / h)) + 1

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesjudge.marginal.cumulative.compiled import all_models
 from bayesjudge.marginal.cumulative.kernel import SQUARES, TO_WEIGHTS
-from bayesjudge.marginal.cumulative.lattice import REACH
+from bayesjudge.marginal.cumulative.lattice import REACH, SAMPLING
 from bayesjudge.marginal.cumulative.tallies import Tallies
 from bayesjudge.marginal.small_matrices import compiled
 
@@ -34,13 +34,15 @@ def value_and_gradient(  # type: ignore[no-untyped-def]
 ):
     """Return the log likelihood of all models, its gradient, and the reach the data asked for.
 
+    On the lattice for samplers.
+
     Arguments are those of `compiled.all_models`.
     """
     by_scenario, in_thresholds, in_sigma, reached = all_models(
         thresholds,
         sigma,
         link,
-        1.0,
+        SAMPLING,
         SQUARES,
         TO_WEIGHTS,
         starts,

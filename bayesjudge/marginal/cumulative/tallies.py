@@ -30,7 +30,7 @@ class Tallies(NamedTuple):
     level: IntArray  # (calls of ballots,)
     scenario_start: IntArray  # (scenarios + models,): first entry of each scenario, and the end
     ballot: IntArray  # (entries,)
-    count: FloatArray  # (entries,): how many generations of the scenario have this ballot
+    copies: FloatArray  # (entries,): how many generations of the scenario have this ballot
     sizes: FloatArray  # (scenarios, most calls): generations with 1, 2, ... calls
 
 

@@ -1,0 +1,100 @@
+"""Simulation-based calibration of the ordinal model (Talts et al., 2018). Minutes: evidence."""
+
+import nutpie
+import numpy as np
+import pytest
+from bayesjudge.marginal.cumulative.score_scale import score_scale
+from bayesjudge.ordinal.density import build_ordinal
+from bayesjudge.ordinal.layout import lay_out_ordinal
+from bayesjudge.ordinal.mode import units
+from bayesjudge.ordinal.parameters import places, to_parameters
+from bayesjudge.readers import read_scores
+from bayesjudge.specs import read_spec
+from scipy import stats
+
+from ordinal_panels import draw_panel
+
+SIZES = {"n": 12, "m": 2, "K": 3}
+LEVELS = 4
+REPLICATES, DRAWS, THINNED = 200, 500, 99
+
+
+def prior_draw(spec, rng):
+    """One draw of the parameters of one evaluated model from the priors of a specification."""
+    distribution = {"logit": stats.logistic, "probit": stats.norm}[spec.link]
+    shares = rng.dirichlet(np.full(LEVELS, spec.threshold_prior.kwargs["concentration"]))
+    sigma = {name: abs(rng.normal(0, prior.kwargs["sigma"])) for name, prior in spec.sd.items()}
+    offsets = rng.normal(0, sigma["judge"], SIZES["K"])
+    return {
+        "thresholds": distribution.ppf(np.cumsum(shares)[:-1]),
+        "sigma_scenario": sigma["scenario"],
+        "sigma_generation": sigma["generation"],
+        "offsets": offsets - offsets.mean(),
+    }
+
+
+def quantities(parameters, layout):
+    """What is ranked, by name: latent parameters, and what is reported on the score scale."""
+    scale = score_scale(
+        np.ascontiguousarray(parameters.by_judge[:, 0]),
+        parameters.effects[:, 0, 0].copy(),
+        parameters.effects[:, 0, 1].copy(),
+        layout.levels.values,
+        layout.spec.link,
+    )
+    return {
+        "sigma_scenario": parameters.effects[:, 0, 0],
+        "sigma_generation": parameters.effects[:, 0, 1],
+        "offset": parameters.offset[:, 0, 0],
+        "lowest threshold": parameters.threshold[:, 0],
+        "highest threshold": parameters.threshold[:, -1],
+        "mu": scale.mu,
+        "gamma": scale.gamma[:, 0],
+    } | {f"variance {k}": scale.variance[:, k] for k in range(6)}
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("name", ["ordinal", "ordinal_probit"])
+def test_ranks_of_the_truth_among_posterior_draws_are_uniform(name):
+    spec = read_spec(name)
+    rng = np.random.default_rng(1)
+    ranks, compiled = [], None
+    for replicate in range(REPLICATES):
+        truth = prior_draw(spec, rng)
+        frame = draw_panel(
+            *SIZES.values(), **truth, values=range(LEVELS), link=spec.link, seed=replicate
+        )
+        table = read_scores(frame, levels=range(LEVELS))
+        layout = lay_out_ordinal(table, spec)
+        where, scale = places(layout), units(layout)
+        if compiled is None:
+            compiled = nutpie.compile_pymc_model(
+                build_ordinal(layout, scale.centre, scale.root, scale.reach)
+            )
+        data = {"centre": scale.centre, "root": scale.root, "reach": scale.reach}
+        data |= {f"tallies_{key}": x for key, x in layout.tallies._asdict().items()}
+        sampled = nutpie.sample(
+            compiled.with_data(**data),
+            draws=DRAWS,
+            tune=200,
+            chains=2,
+            cores=2,
+            seed=replicate,
+            progress_bar=False,
+        )
+        position = sampled.posterior["position"].transpose("chain", "draw", ...).to_numpy()
+        vectors = scale.centre + position.reshape(-1, where.size) @ scale.root.T
+        kept = vectors[np.linspace(0, len(vectors) - 1, THINNED).astype(int)]
+        draws = quantities(to_parameters(layout, where, kept), layout)
+        by_judge = (truth["thresholds"][None, :] - truth["offsets"][:, None])[None, None]
+        exact = to_parameters(layout, where, kept[:1])._replace(
+            threshold=truth["thresholds"][None],
+            offset=truth["offsets"][None, None],
+            by_judge=by_judge,
+            effects=np.array([[[truth["sigma_scenario"], truth["sigma_generation"]]]]),
+        )
+        true = quantities(exact, layout)
+        ranks.append({key: int((draws[key] < true[key][0]).sum()) for key in true})
+    for key in ranks[0]:
+        counts = np.bincount([rank[key] * 10 // (THINNED + 1) for rank in ranks], minlength=10)
+        assert stats.chisquare(counts).pvalue > 1e-4, (key, counts)
