@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from bayesjudge.posterior.comparison import compare
     from bayesjudge.posterior.components import components
     from bayesjudge.posterior.effects import effects
+    from bayesjudge.posterior.loo import loo
+    from bayesjudge.posterior.predictive import level_frequencies
     from bayesjudge.posterior.summaries import judge_offsets, panel_means
     from bayesjudge.readers import read_scores
     from bayesjudge.scores import ScoreTable
@@ -38,7 +40,9 @@ _HOMES = {
     "panel_means": "posterior.summaries",
     "judge_f_test": "estimates.anova",
     "judge_means": "estimates.anova",
+    "level_frequencies": "posterior.predictive",
     "load": "tree",
+    "loo": "posterior.loo",
     "mean_squares": "estimates.anova",
     "problems": "tree",
     "read_scores": "readers",
@@ -59,7 +63,9 @@ __all__ = [
     "judge_f_test",
     "judge_means",
     "judge_offsets",
+    "level_frequencies",
     "load",
+    "loo",
     "mean_squares",
     "panel_means",
     "problems",

@@ -156,13 +156,15 @@ def _ordinal(
 
 
 def _sample(layout: Layout | OrdinalLayout, how: Sampling) -> Draws:
-    # PyMC takes seconds to import, and only this engine needs it.
-    from bayesjudge.engines import nuts
-
     try:
-        if isinstance(layout, OrdinalLayout):
-            return nuts.sample_ordinal(layout, how)
-        return nuts.sample(layout, how)
+        # PyMC takes seconds to import, and only the first of the two needs it.
+        if isinstance(layout, Layout):
+            from bayesjudge.engines import nuts
+
+            return nuts.sample(layout, how)
+        from bayesjudge.engines import nuts_ordinal
+
+        return nuts_ordinal.sample_ordinal(layout, how)
     except (RuntimeError, FloatingPointError, np.linalg.LinAlgError) as error:
         raise FitError(
             f"the sampler could not run: {str(error).splitlines()[0]}. If the scores are far "

@@ -16,3 +16,14 @@ LATTICE_ERROR_MAX = 1e-3
 
 # Up to this many scores, a fit's tree holds the scores themselves beside their statistics.
 OBSERVED_LIMIT = 1_000_000
+
+# A linear fit is good enough beside an ordinal one where all their variance components differ by
+# no more than the first, in parts of the total variance (a share that moves by five points leads
+# to no other reading), or the second, in posterior sds (an estimate that is off by half an sd
+# leaves its 95% interval a coverage of 92%).
+LINEAR_SHARE_MAX = 0.05
+LINEAR_SD_MAX = 0.5
+
+# With more than this part of all scores at one end of the scale there is a floor or a ceiling
+# (McHorney and Tarlov, 1995; Terwee et al., 2007).
+END_SHARE_MAX = 0.15

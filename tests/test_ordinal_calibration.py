@@ -1,18 +1,17 @@
 """Simulation-based calibration of the ordinal model (Talts et al., 2018). Minutes: evidence."""
 
-import nutpie
 import numpy as np
 import pytest
+from ordinal_panels import draw_panel
+from scipy import stats
+
+from bayesjudge.engines.draws import Sampling
+from bayesjudge.engines.nuts_ordinal import sample_ordinal
 from bayesjudge.marginal.cumulative.score_scale import score_scale
-from bayesjudge.ordinal.density import build_ordinal
 from bayesjudge.ordinal.layout import lay_out_ordinal
-from bayesjudge.ordinal.mode import units
 from bayesjudge.ordinal.parameters import places, to_parameters
 from bayesjudge.readers import read_scores
 from bayesjudge.specs import read_spec
-from scipy import stats
-
-from ordinal_panels import draw_panel
 
 SIZES = {"n": 12, "m": 2, "K": 3}
 LEVELS = 4
@@ -58,32 +57,16 @@ def quantities(parameters, layout):
 def test_ranks_of_the_truth_among_posterior_draws_are_uniform(name):
     spec = read_spec(name)
     rng = np.random.default_rng(1)
-    ranks, compiled = [], None
+    ranks = []
     for replicate in range(REPLICATES):
         truth = prior_draw(spec, rng)
         frame = draw_panel(
             *SIZES.values(), **truth, values=range(LEVELS), link=spec.link, seed=replicate
         )
-        table = read_scores(frame, levels=range(LEVELS))
-        layout = lay_out_ordinal(table, spec)
-        where, scale = places(layout), units(layout)
-        if compiled is None:
-            compiled = nutpie.compile_pymc_model(
-                build_ordinal(layout, scale.centre, scale.root, scale.reach)
-            )
-        data = {"centre": scale.centre, "root": scale.root, "reach": scale.reach}
-        data |= {f"tallies_{key}": x for key, x in layout.tallies._asdict().items()}
-        sampled = nutpie.sample(
-            compiled.with_data(**data),
-            draws=DRAWS,
-            tune=200,
-            chains=2,
-            cores=2,
-            seed=replicate,
-            progress_bar=False,
-        )
-        position = sampled.posterior["position"].transpose("chain", "draw", ...).to_numpy()
-        vectors = scale.centre + position.reshape(-1, where.size) @ scale.root.T
+        layout = lay_out_ordinal(read_scores(frame, levels=range(LEVELS)), spec)
+        where = places(layout)
+        sampled = sample_ordinal(layout, Sampling(replicate, chains=2, draws=DRAWS, tune=200))
+        vectors = sampled.values.reshape(-1, where.size)
         kept = vectors[np.linspace(0, len(vectors) - 1, THINNED).astype(int)]
         draws = quantities(to_parameters(layout, where, kept), layout)
         by_judge = (truth["thresholds"][None, :] - truth["offsets"][:, None])[None, None]

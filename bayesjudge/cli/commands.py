@@ -6,8 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from bayesjudge.cli.options import as_json, fitting, out, read, reading
+from bayesjudge.cli.options import (
+    as_json,
+    fitting,
+    how_to_read,
+    models,
+    out,
+    read,
+    reading,
+    sampling,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -73,12 +83,91 @@ def anova(
 @click.command()
 @reading
 @fitting
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Show the judges for whom the fit does not reproduce how often they give each level.",
+)
 @as_json
 @out("Write the fit to this .nc file, or fit and tables to this folder.")
 def fit(file: str, as_json: bool, out: str | None, **options: Any) -> None:
     """Posterior variance components, beside ANOVA and REML."""
     scores = read(file, options)
     raise click.exceptions.Exit(_fit_and_show(scores, as_json, out, **options))
+
+
+_FOR_FITS = ("files", "loo", "as_json", "out")  # what can be said of fits; the rest is for tables
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, is_eager=True)
+@how_to_read
+@models
+@sampling
+@click.option(
+    "--loo", is_flag=True, help="Which predicts scenarios best that it has not seen (slower)."
+)
+@as_json
+@out("Write the table to this .csv or .json file, or fits and tables to this folder.")
+@click.pass_context
+def compare(
+    ctx: click.Context,
+    /,
+    files: tuple[str, ...],
+    models: list[str],
+    loo: bool,
+    as_json: bool,
+    out: str | None,
+    **options: Any,
+) -> None:
+    """Fits of one table side by side, and whether a linear model is enough.
+
+    FILE... are fits that `bayesjudge fit --out FIT.nc` wrote, or one table of scores, to which
+    the --models are fitted.
+    """
+    from bayesjudge.cli import comparisons, show
+
+    fits = Path(files[0]).suffix == ".nc"
+    _refuse_mixture(ctx, files, fits)
+    if out:
+        comparisons.check_place(Path(out))
+    if fits:
+        trees = comparisons.load_all(files)
+    else:
+        scores = read(files[0], options)
+    with show.stages() as stage:
+        if not fits:
+            trees = comparisons.fit_all(scores, models, stage, **options)
+        result = comparisons.compared(trees, loo, stage)
+    written = comparisons.write_comparison(Path(out), result, not fits) if out else []
+    if as_json:
+        click.echo(show.as_json(result.as_dict()))
+    else:
+        comparisons.print_comparison(result)
+        for path in written:
+            _wrote(path)
+    raise click.exceptions.Exit(0 if result.passed else 1)
+
+
+def _refuse_mixture(ctx: click.Context, files: tuple[str, ...], fits: bool) -> None:
+    """Refuse fits beside tables, several tables, and options that fits leave nothing to do for."""
+    others = [file for file in files if (Path(file).suffix == ".nc") != fits]
+    if others or (not fits and len(files) > 1):
+        raise click.UsageError(
+            f"{' '.join(files)}: give fits (.nc files), or one table of scores and --models."
+        )
+    if not fits:
+        return
+    idle = [
+        parameter.opts[0]
+        for parameter in ctx.command.params
+        if parameter.name not in _FOR_FITS
+        and ctx.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+    ]
+    if idle:
+        raise click.UsageError(
+            f"{', '.join(idle)}: for a table of scores; {files[0]} is a fit, and fitted already."
+        )
 
 
 @click.command()
@@ -100,20 +189,24 @@ def demo(as_json: bool, out: str | None, **options: Any) -> None:
     raise click.exceptions.Exit(_fit_and_show(scores, as_json, out, **options))
 
 
-def _fit_and_show(scores: ScoreTable, as_json: bool, out: str | None, **options: Any) -> int:
-    from bayesjudge.cli import results, show
+def _fit_and_show(
+    scores: ScoreTable, as_json: bool, out: str | None, check: bool = False, **options: Any
+) -> int:
+    from bayesjudge.cli import fits, levels, show
 
     if out:
-        results.check_place(Path(out))
+        fits.check_place(Path(out))
     with show.stages() as stage:
         tree = _run(scores, stage, options)
         stage("comparing with closed forms")
-        result = results.fitted(tree)
-    written = results.write_fit(Path(out), tree, result) if out else []
+        if check:
+            stage("predicting level frequencies")
+        result = fits.fitted(tree, levels.checked(tree) if check else None)
+    written = fits.write_fit(Path(out), tree, result) if out else []
     if as_json:
         click.echo(show.as_json(result.as_dict()))
     else:
-        results.print_fit(result)
+        fits.print_fit(result)
         for path in written:
             _wrote(path)
     return 0 if result.passed else 1
@@ -130,4 +223,4 @@ def _wrote(path: str | Path | None) -> None:
         click.echo(f"Written: {path}")
 
 
-ALL = (check, anova, fit, demo)
+ALL = (check, anova, fit, compare, demo)

@@ -89,12 +89,17 @@ READING = (
 )
 
 
-def reading(command: Command) -> Command:
-    """Give a command the argument FILE and the options on how to read it."""
+def how_to_read(command: Command) -> Command:
+    """Give a command the options on how to read a table."""
     for option in reversed(READING):
         command = option(command)
+    return command
+
+
+def reading(command: Command) -> Command:
+    """Give a command the argument FILE and the options on how to read it."""
     # Eager, so that --out can be held against it.
-    return click.argument("file", metavar="FILE", is_eager=True)(command)
+    return click.argument("file", metavar="FILE", is_eager=True)(how_to_read(command))
 
 
 def read(file: str, options: dict[str, Any]) -> ScoreTable:
@@ -123,9 +128,9 @@ def _place(ctx: click.Context, param: click.Parameter, value: str | None) -> str
         return None
     if not value.strip():
         raise click.BadParameter("is empty; name a file or a folder.")
-    source = ctx.params.get("file")
-    if source and Path(source).exists() and Path(value).resolve() == Path(source).resolve():
-        raise click.BadParameter(f"{value!r} is the table that is read; it would be overwritten.")
+    for source in ctx.params.get("files") or [ctx.params.get("file")]:
+        if source and Path(source).exists() and Path(value).resolve() == Path(source).resolve():
+            raise click.BadParameter(f"{value!r} is what is read; it would be overwritten.")
     return value
 
 
@@ -134,15 +139,17 @@ def out(help_text: str) -> Callable[[Command], Command]:
     return click.option("--out", type=click.Path(), metavar="PATH", callback=_place, help=help_text)
 
 
-FITTING = (
-    click.option(
-        "--model",
-        "model",
-        default="linear",
-        show_default=True,
-        metavar="NAME|FILE.toml",
-        help="linear, linear-paper, linear-judge-residual, or your own file.",
-    ),
+SHIPPED = (
+    "linear",
+    "linear-paper",
+    "linear-judge-residual",
+    "ordinal",
+    "ordinal_probit",
+    "ordinal_judge_scale",
+)
+_MODELS = f"{', '.join(SHIPPED)}, or your own file"
+
+SAMPLING = (
     click.option("--engine", type=click.Choice(["nuts"]), default="nuts", show_default=True),
     click.option(
         "--seed",
@@ -162,9 +169,7 @@ FITTING = (
     click.option(
         "--tune",
         type=click.IntRange(1),
-        default=500,
-        show_default=True,
-        help="Warm-up draws in each chain.",
+        help="Warm-up draws in each chain. Without it 500, or 200 for an ordinal model.",
     ),
     click.option(
         "--prior-scale",
@@ -173,7 +178,32 @@ FITTING = (
         show_default=True,
         help="Multiplies the priors of all standard deviations: 2 is twice as wide.",
     ),
+    click.option(
+        "--bins",
+        type=click.IntRange(2),
+        metavar="N",
+        help="For an ordinal model of scores that are not levels: cut the scale into N levels.",
+    ),
 )
+
+FITTING = (
+    click.option(
+        "--model",
+        "model",
+        default="linear",
+        show_default=True,
+        metavar="NAME|FILE.toml",
+        help=f"{_MODELS}.",
+    ),
+    *SAMPLING,
+)
+
+
+def sampling(command: Command) -> Command:
+    """Give a command the options on how to fit a model."""
+    for option in reversed(SAMPLING):
+        command = option(command)
+    return command
 
 
 def fitting(command: Command) -> Command:
@@ -181,3 +211,21 @@ def fitting(command: Command) -> Command:
     for option in reversed(FITTING):
         command = option(command)
     return command
+
+
+def _names(ctx: click.Context, param: click.Parameter, value: str) -> list[str]:
+    """Read a list of models with commas."""
+    names = [piece.strip() for piece in value.split(",")]
+    if not all(names) or len(set(names)) < len(names):
+        raise click.BadParameter(f"{value!r} should look like linear,ordinal: models, each once.")
+    return names
+
+
+models = click.option(
+    "--models",
+    default="linear,ordinal",
+    show_default=True,
+    callback=_names,
+    metavar="A,B,...",
+    help=f"What to fit to a table of scores: {_MODELS}.",
+)

@@ -29,44 +29,26 @@ from bayesjudge.priors import Prior
 FloatArray = NDArray[np.float64]
 
 
-def build_ordinal(
-    layout: OrdinalLayout,
-    centre: FloatArray | None = None,
-    root: FloatArray | None = None,
-    reach: FloatArray | None = None,
-) -> pm.Model:
+def build_ordinal(layout: OrdinalLayout) -> pm.Model:
     """Build the PyMC model of an ordinal layout, all evaluated models in one.
 
-    Its one free variable is ``position``; the vector of `bayesjudge.ordinal.parameters` is
-    ``centre + root @ position``. With the mode of the posterior as centre and a root of the
-    inverse curvature there as root, the density of ``position`` is near a standard normal one,
-    and a sampler needs a few steps where it would need dozens. Without, it is the vector itself.
-    The likelihood is marginal over scenario and generation effects.
+    Its one free variable is the ``vector`` of `bayesjudge.ordinal.parameters`. The likelihood is
+    marginal over scenario and generation effects. `bayesjudge.ordinal.gradient` is the same
+    density with a gradient by hand, which is what NUTS is given: PyTensor would compile for
+    longer than the sampler runs.
 
     Parameters
     ----------
     layout : OrdinalLayout
         From `bayesjudge.ordinal.layout.lay_out_ordinal`.
-    centre : float array, shape (parameters,), optional
-        Zero of ``position``.
-    root : float array, shape (parameters, parameters), optional
-        Units of ``position``.
-    reach : float array, shape (models,), optional
-        Standard deviations of the scenario effects within which to integrate at first; more where
-        data ask for it.
     """
     where = places(layout)
-    centre = np.zeros(where.size) if centre is None else centre
-    root = np.eye(where.size) if root is None else root
     with pm.Model() as model:
-        position = pm.Flat("position", shape=where.size)
-        vector = pm.Data("centre", centre) + pt.dot(pm.Data("root", root), position)
-        reach = np.full(len(layout.models), REACH) if reach is None else reach
+        vector = pm.Flat("vector", shape=where.size)
         # As data, so that a table of the same design needs no new compilation.
         data = [pm.Data(f"tallies_{name}", x) for name, x in layout.tallies._asdict().items()]
-        log_prior, log_likelihood = log_densities(
-            layout, where, vector, [*data, pm.Data("reach", reach)]
-        )
+        data.append(pm.Data("reach", np.full(len(layout.models), REACH)))
+        log_prior, log_likelihood = log_densities(layout, where, vector, data)
         pm.Potential("prior", log_prior)
         pm.Potential("likelihood", log_likelihood)
     return model

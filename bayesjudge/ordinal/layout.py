@@ -79,12 +79,12 @@ class OrdinalLayout:
         )
         if not repeated:
             return self.levels.notes
-        return (
-            *self.levels.notes,
+        note = (
             f"{counted(repeated, 'call')} of a judge on a generation that it had scored before: "
             "the ordinal model has no latent generation:judge effect, so repeated calls count as "
-            "independent. Where they only repeat themselves, keep one of each.",
+            "independent. Where they only repeat themselves, keep one of each."
         )
+        return (*self.levels.notes, note)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import pytensor
-import pytensor.tensor as pt
 from numpy.typing import NDArray
-from pytensor.compile.mode import Mode
 from scipy import optimize
 
 from bayesjudge.marginal.cumulative.likelihood import value_and_gradient
-from bayesjudge.ordinal.density import log_densities
+from bayesjudge.ordinal.gradient import density, log_density
 from bayesjudge.ordinal.layout import OrdinalLayout
 from bayesjudge.ordinal.parameters import places, to_parameters
 
@@ -52,20 +49,12 @@ def units(layout: OrdinalLayout) -> Units:
     layout : OrdinalLayout
         The model.
     """
-    where = places(layout)
-    vector = pt.dvector("vector")
-    density = sum(log_densities(layout, where, vector))
-    # One gradient takes milliseconds, most of them in compiled loops; compiling the rest of the
-    # graph would take longer than the few hundred gradients that are wanted.
-    function = pytensor.function(
-        [vector],
-        [density, pt.grad(density, vector)],
-        mode=Mode(linker="py", optimizer="fast_compile"),
-    )
+    d = density(layout)
+    where = d.where
 
     def downhill(x: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = function(x)
-        return -float(value), -np.asarray(gradient)
+        value, gradient = log_density(d, x)
+        return -value, -gradient
 
     start = np.zeros(where.size)
     start[where.threshold] = _start(layout)

@@ -28,6 +28,7 @@ from bayesjudge.marginal.cumulative.lattice import LOGIT
 from bayesjudge.ordinal.layout import OrdinalLayout
 
 FloatArray = NDArray[np.float64]
+Z_BOUND = 7.5  # beyond, normal quantiles are no longer finite in double precision
 
 
 def zero_sum_basis(size: int) -> FloatArray:
@@ -177,7 +178,7 @@ def to_parameters(layout: OrdinalLayout, where: Places, vectors: FloatArray) -> 
     found = [
         parameters(layout, where, vector, sigma, np)
         for vector, sigma in zip(
-            vectors, _draws_of_sigma(layout, vectors[:, where.sigma]), strict=True
+            vectors, draws_of_sigma(layout, vectors[:, where.sigma]), strict=True
         )
     ]
     return Parameters(*(np.stack(field) for field in zip(*found, strict=True)))
@@ -197,12 +198,12 @@ def prior_kwargs(layout: OrdinalLayout, members: list[int]) -> dict[str, FloatAr
     return {key: np.array([prior.kwargs[key] for prior in priors]) for key in priors[0].kwargs}
 
 
-def _draws_of_sigma(layout: OrdinalLayout, raw: FloatArray) -> FloatArray:
+def draws_of_sigma(layout: OrdinalLayout, raw: FloatArray) -> FloatArray:
     """Turn draws of the first part of the vector into standard deviations."""
     sigma = np.exp(raw)
     members = prior_families(layout).get("HalfNormal", [])
     if members:
         scale = prior_kwargs(layout, members)["sigma"]
-        z = np.clip(raw[:, members], -7.5, 7.5)
+        z = np.clip(raw[:, members], -Z_BOUND, Z_BOUND)
         sigma[:, members] = stats.halfnorm.ppf(special.ndtr(z)) * scale
     return sigma

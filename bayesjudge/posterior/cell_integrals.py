@@ -42,7 +42,7 @@ _LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
 @compiled
 def log_interval(low, high):  # type: ignore[no-untyped-def]
     """Log P(low < z <= high) of a standard normal variable."""
-    # In the lower tail the distribution function keeps its digits, so an interval above 0 is turned.
+    # In the lower tail the distribution function keeps its digits: an interval above 0 is turned.
     a, b = (-high, -low) if low > 0.0 else (low, high)
     if b > _FAR:
         return math.log(0.5 * (math.erfc(-b / _ROOT_2) - math.erfc(-a / _ROOT_2)))
@@ -54,7 +54,7 @@ def log_interval(low, high):  # type: ignore[no-untyped-def]
 
 @compiled
 def _interval(low, high, at, sd):  # type: ignore[no-untyped-def]
-    """Log P(low < x <= high) for x ~ Normal(at, sd²), its slope in `at`, and minus its curvature."""
+    """Log P(low < x <= high), x ~ Normal(at, sd²); its slope in `at`, and minus its curvature."""
     a, b = (low - at) / sd, (high - at) / sd
     log_p = log_interval(a, b)
     at_low = math.exp(-0.5 * a * a - _LOG_ROOT - log_p) if a > -np.inf else 0.0
@@ -224,10 +224,12 @@ def _mode(  # type: ignore[no-untyped-def]
     before, share = -np.inf, 1.0
     for _ in range(_ITERATIONS):
         _effects(u, scenario, interaction, tau)
+        parts = (slopes, precision, curvatures, steps)
         value = _at(
-            low, high, call_start, judge, cell_start, centre, tau, b, generation, repeated, residual,
-            (slopes, precision, curvatures, steps),
-        ) - 0.5 * (u * u).sum()  # fmt: skip
+            *(low, high, call_start, judge, cell_start),
+            *(centre, tau, b, generation, repeated, residual, parts),
+        )
+        value -= 0.5 * (u * u).sum()
         if value < before - 1e-9 and share > 1e-3:  # too far: go half of the way
             share *= 0.5
             for k in range(K):
@@ -375,9 +377,9 @@ def log_probability(  # type: ignore[no-untyped-def]
             b[:] = 0.0
         # The modes of the draws are near each other: each starts from the last.
         _mode(
-            low, high, call_start, judge, cell_start, mean, s, g, h, z, e, u, b, tau, root,
-            curvatures,
-        )  # fmt: skip
+            *(low, high, call_start, judge, cell_start),
+            *(mean, s, g, h, z, e, u, b, tau, root, curvatures),
+        )
         log_det = 0.0
         for k in range(K):
             log_det += math.log(root[k, k])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
 
 import numpy as np
 import xarray as xr
@@ -21,7 +20,6 @@ from bayesjudge.errors import FitError
 from bayesjudge.marginal.cumulative.lattice import PROBIT
 from bayesjudge.marginal.cumulative.likelihood import log_likelihood_by_scenario
 from bayesjudge.marginal.cumulative.tallies import tallies
-from bayesjudge.marginal.gaussian import Variances
 from bayesjudge.posterior.cell_integrals import WIDE_SHARE, log_probability
 from bayesjudge.posterior.linear_parameters import LinearParameters, linear_parameters
 
@@ -74,7 +72,7 @@ def log_level_probabilities(
     cuts = (levels[1:] + levels[:-1]) / 2
     found = np.zeros((len(chosen), scenarios))
     for (cells, codes), own in zip(tables, seed.spawn(len(tables)), strict=True):
-        p = _take(linear_parameters(tree, cells), chosen)
+        p = linear_parameters(tree, cells).at(chosen)
         v = p.variances
         if not (np.isfinite(p.judge_means).all() and (v.residual > 0).all()):
             raise FitError(
@@ -95,12 +93,6 @@ def log_level_probabilities(
         )
         found[:, cells.scenario_ids] += by_scenario
     return found
-
-
-def _take(p: LinearParameters, chosen: IntArray) -> LinearParameters:
-    v = p.variances
-    taken = (np.ascontiguousarray(getattr(v, field.name)[chosen]) for field in fields(v))
-    return LinearParameters(np.ascontiguousarray(p.judge_means[chosen]), Variances(*taken))
 
 
 def _on_a_lattice(

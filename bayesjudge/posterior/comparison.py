@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesjudge.design.cells import Cells, balance, cells_by_model
-from bayesjudge.errors import DesignError, FitError
-from bayesjudge.estimates.anova import anova_model
-from bayesjudge.estimates.reml import reml_model
+from bayesjudge.posterior.agreement import agreements, in_words
 from bayesjudge.posterior.components import components, summarize
-from bayesjudge.posterior.effects import calls_of
+from bayesjudge.posterior.fits_together import fit_names, require_one_table
+from bayesjudge.posterior.linear_terms import ALONE, OrdinalRow, ordinal_rows
+from bayesjudge.posterior.ordinal_parameters import is_ordinal
+from bayesjudge.posterior.references import references, what_the_interaction_changes
 from bayesjudge.settings import INTERVAL_PROB
-from bayesjudge.terms import TERMS, carrier, parts
-from bayesjudge.tree import require_fit
+from bayesjudge.terms import TERMS, parts
+from bayesjudge.tree import problems
 
 STATISTICS = ["mean", "median", "sd", "eti_low", "eti_high"]
-REFERENCES = ["anova", "anova_raw", "anova_paper", "reml"]
+_INDEX = ["model", "component"]
 
 
 def compare(*trees: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFrame:
     """Set the variance components of one fit or several beside other estimates of them.
+
+    Every row means the same for all columns. An ordinal fit tells more apart than a linear model
+    can, so it stands in the rows of a linear model as a linear model would name them (see
+    `bayesjudge.posterior.linear_terms`: generation less 1/(K-1) of generation:judge, and so on,
+    for each draw); and what only the ordinal fit knows has rows of its own: generation:judge, and
+    `generation alone` or `residual alone` where the plain name means something else to a linear
+    model.
 
     Parameters
     ----------
@@ -41,141 +49,150 @@ def compare(*trees: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFrame:
         2603.01865, Appendix D; as it came out) and ``reml``, all score². With several fits the
         columns have a first level: the name of the fit's model (numbered where two have the
         same), or "reference". NaN where an estimate does not exist: the closed forms are for
-        balanced tables. ``attrs["interaction"]`` says what leaving out scenario:judge does to
-        these data, ``attrs["sums"]`` why some rows are sums, ``attrs["problems"]`` what is wrong
-        with the fits.
+        balanced tables. ``attrs``:
+
+        - ``rows``: of rows that an ordinal fit is in, what they are in its components, and which
+          it alone tells apart;
+        - ``linear_enough``: given a linear and an ordinal fit (the first of each), for each
+          evaluated model whether the linear approximation was good enough;
+        - ``interaction``: what leaving out scenario:judge does to these data;
+        - ``sums``: why some rows are sums;
+        - ``problems``: what is wrong with the fits.
 
     Raises
     ------
     FitError
-        When there is no fit, or they are of different tables.
+        When there is no fit, or they are of different tables, or an ordinal fit holds no scores
+        (beyond a million).
     """
-    if not trees:
-        raise FitError("compare needs a fit")
-    for tree in trees:
-        require_fit(tree)
-    if len({tree.attrs["data_sha256"] for tree in trees}) > 1:
-        raise FitError("these fits are of different tables of scores: compare fits of one table")
-    names = _names(trees)
-    posteriors = {name: _posterior(tree, prob) for name, tree in zip(names, trees, strict=True)}
-    rows = list(dict.fromkeys(row for frame in posteriors.values() for row in frame.index))
-    models = list(trees[0]["posterior"]["model"].to_numpy())
-    rows.sort(key=lambda row: (models.index(row[0]), [TERMS.index(t) for t in parts(row[1])]))
-    index = pd.MultiIndex.from_tuples(rows, names=["model", "component"])
-    interaction = any("scenario:judge" in str(tree.attrs["terms"]).split(",") for tree in trees)
-    references = _references(trees[0], index, interaction)
-    if len(trees) == 1:
-        table = pd.concat([posteriors[names[0]].reindex(index), references], axis=1)
-    else:
-        together = {name: frame.reindex(index) for name, frame in posteriors.items()}
-        table = pd.concat(together | {"reference": references}, axis=1)
+    require_one_table(trees, "compare")
+    models = [str(label) for label in trees[0]["posterior"]["model"].to_numpy()]
+    fits = [_Fit.of(name, tree, prob) for name, tree in zip(fit_names(trees), trees, strict=True)]
+    index = _index(fits, models)
+    only_ordinal = _only_ordinal(fits)
+    known = index[[row not in only_ordinal for row in index]]
+    beside = references(trees[0], known, any(_with_interaction(tree) for tree in trees))
+    table = _together(fits, beside.reindex(index))
     table.attrs = {
-        "sums": _sums(trees),
+        "rows": _meanings(fits, models),
+        "sums": {name: why for fit in fits for name, why in fit.sums().items()},
         "prob": prob,
         "interval": "eti",
-        "interaction": what_the_interaction_changes(references),
-        "problems": [
-            f"{name}: {problem}"
-            for name, tree in zip(names, trees, strict=True)
-            for problem in str(tree.attrs["problems"]).split("\n")
-            if problem
-        ],
+        "interaction": what_the_interaction_changes(beside),
+        "linear_enough": _linear_enough(fits, models),
+        "problems": [f"{fit.name}: {problem}" for fit in fits for problem in problems(fit.tree)],
     }
     return table
 
 
-def _sums(trees: tuple[xr.DataTree, ...]) -> dict[str, str]:
-    """Say of each row that is a sum why its terms can't be told apart."""
-    found: dict[str, str] = {}
-    for tree in trees:
-        found |= json.loads(str(tree.attrs["sums"]))
-    return found
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """A fit to be compared: `frame` has its statistics, `rows` what they are of if ordinal."""
+
+    name: str
+    tree: xr.DataTree
+    frame: pd.DataFrame
+    rows: Sequence[OrdinalRow] | None
+
+    @classmethod
+    def of(cls, name: str, tree: xr.DataTree, prob: float) -> _Fit:
+        if not is_ordinal(tree):
+            return cls(name, tree, _summary(components(tree), prob), None)
+        rows = ordinal_rows(tree)
+        keys = pd.MultiIndex.from_tuples([(row.model, row.name) for row in rows], names=_INDEX)
+        draws = xr.concat([row.draws for row in rows], dim="row", coords="minimal")
+        return cls(name, tree, pd.DataFrame(summarize(draws, prob), index=keys), rows)
+
+    def sums(self) -> dict[str, str]:
+        """Say of each row that is a sum why its terms can't be told apart."""
+        if self.rows is None:
+            return dict(json.loads(str(self.tree.attrs["sums"])))
+        found: dict[str, list[str]] = {}
+        for row in self.rows:
+            if row.why:
+                found.setdefault(row.name, []).extend(row.why.split("; "))
+        return {name: "; ".join(dict.fromkeys(because)) for name, because in found.items()}
 
 
-def _names(trees: tuple[xr.DataTree, ...]) -> list[str]:
-    plain = [str(tree.attrs["model"]) for tree in trees]
-    return [
-        name if plain.count(name) == 1 else f"{name} {plain[: k + 1].count(name)}"
-        for k, name in enumerate(plain)
-    ]
-
-
-def _posterior(tree: xr.DataTree, prob: float) -> pd.DataFrame:
-    draws = components(tree)
-    summary = summarize(draws, prob)
+def _summary(draws: xr.DataArray, prob: float) -> pd.DataFrame:
     frame = pd.DataFrame(
-        {name: values.ravel() for name, values in summary.items()},
+        {name: values.ravel() for name, values in summarize(draws, prob).items()},
         index=pd.MultiIndex.from_product(
-            [draws["model"].to_numpy(), draws["component"].to_numpy()],
-            names=["model", "component"],
+            [draws["model"].to_numpy(), draws["component"].to_numpy()], names=_INDEX
         ),
     )
     return frame.dropna(how="all")[STATISTICS]
 
 
-def _references(tree: xr.DataTree, index: pd.MultiIndex, interaction: bool) -> pd.DataFrame:
-    """Estimate without priors what stands in the rows of a comparison.
-
-    With the terms of the fits first; rows that only the other set of terms has, from that.
-    """
-    table = pd.DataFrame(np.nan, index=index, columns=REFERENCES)
-    if "observed_data" not in tree.children:
-        return table
-    labels = tree["posterior"]["model"].to_numpy()
-    for cells in cells_by_model(calls_of(tree), len(labels)):
-        label = labels[cells.model]
-        closed = [_closed(cells, own) for own in (interaction, not interaction)]
-        restricted = [_restricted(cells, own) for own in (interaction, not interaction)]
-        paper = closed[1] if interaction else closed[0]
-        for component in index[index.get_level_values(0) == label].get_level_values(1):
-            row = (label, component)
-            for frame in closed:
-                if component in frame.index and np.isnan(table.loc[row, "anova_raw"]):
-                    table.loc[row, "anova"] = frame.loc[component, "estimate"]
-                    table.loc[row, "anova_raw"] = frame.loc[component, "raw"]
-            for series in restricted:
-                if component in series.index and np.isnan(table.loc[row, "reml"]):
-                    table.loc[row, "reml"] = series[component]
-            table.loc[row, "anova_paper"] = _same_place(paper, component)
-    return table
+def _only_ordinal(fits: Sequence[_Fit]) -> set[tuple[str, str]]:
+    return {(row.model, row.name) for fit in fits for row in fit.rows or () if row.only_here}
 
 
-def _closed(cells: Cells, interaction: bool) -> pd.DataFrame:
-    if balance(cells) is None:
-        return pd.DataFrame(columns=["estimate", "raw"])
-    return anova_model(cells, interaction)
+def _index(fits: Sequence[_Fit], models: Sequence[str]) -> pd.MultiIndex:
+    """Put rows in order: by evaluated model, first those that every kind of fit can have."""
+    last = _only_ordinal(fits)
+    rows = list(dict.fromkeys(row for fit in fits for row in fit.frame.index))
+    rows.sort(
+        key=lambda row: (
+            models.index(row[0]),
+            row in last,
+            [TERMS.index(term) for term in parts(row[1].removesuffix(ALONE))],
+        )
+    )
+    return pd.MultiIndex.from_tuples(rows, names=_INDEX)
 
 
-def _restricted(cells: Cells, interaction: bool) -> pd.Series:
-    try:
-        estimates: pd.Series = reml_model(cells, interaction)["estimate"]
-        return estimates
-    except DesignError:
-        return pd.Series(dtype=float)
+def _together(fits: Sequence[_Fit], beside: pd.DataFrame) -> pd.DataFrame:
+    frames = {fit.name: fit.frame.reindex(beside.index) for fit in fits}
+    if len(fits) == 1:
+        return pd.concat([frames[fits[0].name], beside], axis=1)
+    return pd.concat(frames | {"reference": beside}, axis=1)
 
 
-def _same_place(frame: pd.DataFrame, component: str) -> float:
-    """Return the raw estimate of the component that stands at the same place of the model."""
-    for other in frame.index:
-        if carrier(parts(other)) == carrier(parts(component)):
-            return float(frame.loc[other, "raw"])
-    return float("nan")
-
-
-def what_the_interaction_changes(references: pd.DataFrame) -> list[str]:
-    """Say, by evaluated model, what an analysis without scenario:judge makes of generation."""
-    found = []
-    for label, rows in references.groupby(level="model", sort=False):
-        own = rows.droplevel("model")
-        if "generation" not in own.index or "scenario:judge" not in own.index:
-            continue
-        with_it, without = (float(own[c]["generation"]) for c in ("anova_raw", "anova_paper"))
-        if np.isnan(with_it) or np.isnan(without):
-            continue
-        lost = "nothing, or less than nothing, of it" if without <= 0 else f"{without:.3g} of it"
-        if with_it > 0 and without < with_it:
-            found.append(
-                f"{label}: generation variance is {with_it:.3g} with scenario:judge in the "
-                f"analysis; leaving it out shows {lost}."
+def _meanings(fits: Sequence[_Fit], models: Sequence[str]) -> dict[str, str]:
+    """Say what the rows of ordinal fits are, where that is not in the name."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in (row for fit in fits for row in fit.rows or ()):
+        text = _meaning(row)
+        who = found.setdefault(row.name, {}).setdefault(text, [])
+        who += [row.model] if row.model not in who else []
+    said = {}
+    for name, texts in found.items():
+        if set(texts) != {""}:
+            plain = {text or "the same to both": who for text, who in texts.items()}
+            said[name] = "; ".join(
+                text if len(who) == len(models) else f"{', '.join(who)}: {text}"
+                for text, who in plain.items()
             )
-    return found
+    return said
+
+
+def _meaning(row: OrdinalRow) -> str:
+    if row.only_here:
+        return "only the ordinal fit tells it apart"
+    return f"as a linear model means it, {row.meaning} (K judges)" if row.meaning else ""
+
+
+def _with_interaction(tree: xr.DataTree) -> bool:
+    """Whether the rows of a fit are those of a linear model with scenario:judge."""
+    return is_ordinal(tree) or "scenario:judge" in str(tree.attrs["terms"]).split(",")
+
+
+def _linear_enough(fits: Sequence[_Fit], models: Sequence[str]) -> list[str]:
+    linear = [fit for fit in fits if fit.rows is None]
+    ordinal = [fit for fit in fits if fit.rows is not None]
+    if not linear or not ordinal:
+        return []
+    one = next((fit for fit in linear if _with_interaction(fit.tree)), linear[0])
+    other = ordinal[0]
+    failed = [fit.name for fit in (one, other) if problems(fit.tree)]
+    if failed:
+        text = (
+            "Whether the linear approximation was good enough can't be said: "
+            f"{' and '.join(failed)} failed the diagnostics."
+        )
+        return [text]
+    total = components(other.tree).sum("component").mean(("chain", "draw"))
+    totals = {label: float(total.sel(model=label)) for label in models}
+    found = agreements(one.frame, other.frame, totals, other.tree)
+    return [in_words(each, one.name, other.name) for each in found]

@@ -12,8 +12,9 @@ from bayesjudge.errors import FitError
 from bayesjudge.marginal import gaussian
 from bayesjudge.marginal.gaussian import Variances
 from bayesjudge.marginal.patterns import Patterns, patterns
+from bayesjudge.posterior.linear_parameters import linear_parameters
 from bayesjudge.scores import Calls
-from bayesjudge.terms import TERMS, carrier, parts
+from bayesjudge.terms import carrier, parts
 from bayesjudge.tree import require_fit
 
 FloatArray = NDArray[np.float64]
@@ -57,10 +58,11 @@ def effects(tree: xr.DataTree, seed: int = 0) -> xr.Dataset:
     Dataset
         ``alpha`` (chain, draw, model, scenario), ``beta`` (chain, draw, generation; all
         evaluated models one after the other) and, where the fit has the interaction, ``eta``
-        (chain, draw, model, scenario, judge), in score points. One draw for each draw of the
-        posterior. NaN where there is no such scenario or judge. When a term is
-        known only in a sum, the effect drawn is that of the sum; the variable's ``component``
-        says so.
+        (chain, draw, model, scenario, judge). One draw for each draw of the posterior. NaN where
+        there is no such scenario or judge. When a term is known only in a sum, the effect drawn
+        is that of the sum; the variable's ``component`` says so. ``units`` are "score", and
+        "latent" for an ordinal fit: there an effect that is known only in a sum with the noise of
+        the link is left out.
 
     Raises
     ------
@@ -68,25 +70,35 @@ def effects(tree: xr.DataTree, seed: int = 0) -> xr.Dataset:
         When the fit does not hold its scores.
     """
     require_fit(tree)
+    calls, rng = calls_of(tree), np.random.default_rng(seed)
+    if tree.attrs.get("family") == "cumulative":
+        # It brings Numba, which takes half a second to import.
+        from bayesjudge.posterior.latents import latent_effects
+
+        return _dataset(*latent_effects(tree, calls, rng), tree, "latent")
+    return _dataset(*_linear_effects(tree, calls, rng), tree, "score")
+
+
+def _linear_effects(
+    tree: xr.DataTree, calls: Calls, rng: np.random.Generator
+) -> tuple[dict[str, FloatArray], dict[str, list[str]]]:
+    """Draw the effects of a linear fit; say which components and sums they stand for."""
     posterior = tree["posterior"].to_dataset()
-    calls = calls_of(tree)
     models, scenarios, judges = (
         posterior.sizes["model"],
         tree["log_likelihood"].sizes["scenario"],
         posterior.sizes["judge"],
     )
-    chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
-    total = chains * draws
+    total = posterior.sizes["chain"] * posterior.sizes["draw"]
     found = {
         "scenario": np.full((total, models, scenarios), np.nan),
         "generation": np.full((total, tree["constant_data"].sizes["generation"]), np.nan),
         "scenario:judge": np.full((total, models, scenarios, judges), np.nan),
     }
     names = _carried(posterior)
-    rng = np.random.default_rng(seed)
     for cells in cells_by_model(calls, models):
         t, ids, who = cells.model, cells.scenario_ids, cells.judge_ids
-        v, b = _variances(posterior, names, cells), _judge_means(posterior, cells)
+        b, v = linear_parameters(tree, cells)
         stats = patterns(cells)
         for block in blocks(stats, total):
             here = gaussian.take(v, block)
@@ -100,7 +112,7 @@ def effects(tree: xr.DataTree, seed: int = 0) -> xr.Dataset:
             found["generation"][block, cells.generation_ids] = _beta(
                 cells, here, b[block], tau, rng
             )
-    return _dataset(found, names, tree, (chains, draws))
+    return found, names
 
 
 def _carried(posterior: xr.Dataset) -> dict[str, list[str]]:
@@ -114,37 +126,6 @@ def _carried(posterior: xr.Dataset) -> dict[str, list[str]]:
             name = str(array.attrs["component"])
             found.setdefault(carrier(parts(name)), []).append(name)
     return found
-
-
-def _variances(posterior: xr.Dataset, names: dict[str, list[str]], cells: Cells) -> Variances:
-    """Draws of the variances of one model, flattened over chains; what it lacks is zero."""
-    total = posterior.sizes["chain"] * posterior.sizes["draw"]
-
-    def flat(term: str) -> FloatArray:
-        variance = np.zeros(total)
-        for name in names.get(term, []):
-            sigma = posterior[f"sigma_{name}"].isel(model=cells.model)
-            values = sigma.transpose("chain", "draw", ...).to_numpy() ** 2
-            values = np.nan_to_num(values.reshape(total, *values.shape[2:]))
-            if values.ndim > variance.ndim:  # residuals by judge
-                variance = variance[:, None]
-            variance = variance + values
-        return variance
-
-    *fixed, residual = (flat(term) for term in TERMS)
-    if residual.ndim == 1:
-        residual = np.repeat(residual[:, None], cells.n_judges, axis=1)
-    else:
-        residual = residual[:, cells.judge_ids]
-    return gaussian.by_term(np.stack(fixed, axis=-1), residual)
-
-
-def _judge_means(posterior: xr.Dataset, cells: Cells) -> FloatArray:
-    """Draws of mu + gamma of one model, shape (draws, K)."""
-    own = posterior.isel(model=cells.model)
-    gamma = own["gamma"].fillna(0.0).isel(judge=cells.judge_ids)
-    b = (own["mu"] + gamma).transpose("chain", "draw", "judge").to_numpy()
-    return np.asarray(b.reshape(-1, cells.n_judges))
 
 
 def _tau(
@@ -184,7 +165,7 @@ def _dataset(
     found: dict[str, FloatArray],
     names: dict[str, list[str]],
     tree: xr.DataTree,
-    shape: tuple[int, int],
+    units: str,
 ) -> xr.Dataset:
     form = {
         "scenario": ("alpha", ("model", "scenario")),
@@ -192,14 +173,15 @@ def _dataset(
         "scenario:judge": ("eta", ("model", "scenario", "judge")),
     }
     posterior = tree["posterior"]
+    shape = (posterior.sizes["chain"], posterior.sizes["draw"])
     variables = {
         form[term][0]: xr.DataArray(
             values.reshape(*shape, *values.shape[1:]),
             dims=("chain", "draw", *form[term][1]),
-            attrs={"units": "score", "component": " or ".join(names[term])},
+            attrs={"units": units, "component": " or ".join(names[term])},
         )
         for term, values in found.items()
-        if term in names
+        if names.get(term)
     }
     labels = tree["constant_data"]
     result = xr.Dataset(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from bayesjudge.marginal.gaussian import Variances
 from bayesjudge.terms import TERMS, carrier, parts
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 class LinearParameters(NamedTuple):
@@ -30,6 +32,12 @@ class LinearParameters(NamedTuple):
 
     judge_means: FloatArray
     variances: Variances
+
+    def at(self, chosen: IntArray) -> LinearParameters:
+        """Keep some draws."""
+        v = self.variances
+        taken = (np.ascontiguousarray(getattr(v, field.name)[chosen]) for field in fields(v))
+        return LinearParameters(np.ascontiguousarray(self.judge_means[chosen]), Variances(*taken))
 
 
 def linear_parameters(tree: xr.DataTree, cells: Cells) -> LinearParameters:

@@ -6,8 +6,9 @@ one curve. A linear model has only the scores: what it can't tell apart it knows
 what the linear model's names mean in the components a, b, h, z, e of scenario, generation,
 scenario:judge, generation:judge and residual. All are relative to the panel of K judges: an
 interaction sums to zero over it, so that those of two judges have covariance -h/(K-1) and
--z/(K-1), averaged over the pairs of judges. Averaged in the same way, the covariance of two calls
-on one evaluated model, judge means apart, is made up of five parts:
+-z/(K-1), averaged over the pairs of judges. Averaged in the same way (a design brings all pairs
+together equally often, or it weighs them otherwise), the covariance of two calls on one evaluated
+model, judge means apart, is made up of five parts:
 
 ====================================== ==================
 two calls share                        which adds
@@ -119,12 +120,12 @@ def ordinal_rows(tree: xr.DataTree) -> list[OrdinalRow]:
     own = components(tree)
     structure = json.loads(str(tree.attrs["structure"]))
     why = json.loads(str(tree.attrs["sums"]))
-    return [
-        row
-        for cells in cells_by_model(calls_of(tree), own.sizes["model"])
-        for label in [str(own["model"].to_numpy()[cells.model])]
-        for row in _rows(label, cells, own.sel(model=label), structure[label]["components"], why)
-    ]
+    rows: list[OrdinalRow] = []
+    for cells in cells_by_model(calls_of(tree), own.sizes["model"]):
+        label = str(own["model"].to_numpy()[cells.model])
+        here = own.sel(model=label, drop=True)
+        rows += _rows(label, cells, here, structure[label]["components"], why)
+    return rows
 
 
 def linear_weights(structure: Structure) -> dict[str, IntArray]:
@@ -188,10 +189,9 @@ def _rows(
     names = {name: same.get(name) or (name + ALONE if name in taken else name) for name in random}
     why = why_sums(cells, linear)
     for name, weights in shared.items():
-        total = sum(
-            (u + (v / (cells.n_judges - 1) if v else 0.0)) * draws(part)
-            for part, (u, v) in weights.items()
-        )
+        total = xr.zeros_like(draws(random[0]))
+        for part, (u, v) in weights.items():
+            total = total + (u + (v / (cells.n_judges - 1) if v else 0.0)) * draws(part)
         meaning = "" if name in same.values() else _in_words(weights, names)
         yield OrdinalRow(label, name, total, meaning=meaning, why="; ".join(why.get(name, ())))
     if "judge" in known:
@@ -218,5 +218,6 @@ def _shared(structure: Structure, known: Sequence[str]) -> dict[str, Weights]:
 
 
 def _in_words(weights: Weights, names: Mapping[str, str]) -> str:
-    words = [_WORDS[pair].format(names[name]) for name, pair in weights.items()]
+    ordered = sorted(weights.items(), key=lambda item: item[1] != (1, 0))
+    words = [_WORDS[pair].format(names[name]) for name, pair in ordered]
     return " ".join(words).removeprefix("plus ")

@@ -44,7 +44,7 @@ class OrdinalParameters(NamedTuple):
 
 def is_ordinal(tree: xr.DataTree) -> bool:
     """Say whether a fit is of the cumulative family (fits of old say nothing, and are not)."""
-    return tree.attrs.get("family", "gaussian") == "cumulative"
+    return str(tree.attrs.get("family", "gaussian")) == "cumulative"
 
 
 def require_ordinal(tree: xr.DataTree) -> None:
@@ -134,7 +134,7 @@ def level_codes(tree: xr.DataTree, score: FloatArray) -> IntArray:
     upper = np.clip(np.searchsorted(levels, score), 1, len(levels) - 1)
     low, high = levels[upper - 1], levels[upper]
     below = (score - low) - (high - score) < -_TIE * (high - low)
-    codes = (upper - below).astype(np.int64)
+    codes: IntArray = (upper - below).astype(np.int64)
     counts = np.bincount(codes, minlength=len(levels))
     if not np.array_equal(counts, tree["constant_data"]["level_count"].to_numpy()):
         raise FitError("the scores that this fit holds do not have the levels that it was made of")

@@ -1,0 +1,281 @@
+"""Every ordinal model is built, and its density and gradient checked, without sampling."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from panels import crossed, cyclic, thinned
+from pytensor.compile.mode import Mode
+from scipy import special, stats
+
+from bayesjudge.ordinal.density import build_ordinal
+from bayesjudge.ordinal.layout import lay_out_ordinal
+from bayesjudge.ordinal.mode import units
+from bayesjudge.ordinal.parameters import places, to_parameters
+from bayesjudge.priors import induced_dirichlet_logpdf
+from bayesjudge.readers import read_scores
+from bayesjudge.specs import available, read_spec
+
+CUMULATIVE = [name for name in available() if read_spec(name).family == "cumulative"]
+ROWS = {
+    "balanced": crossed(4, 2, 3),
+    "one generation": crossed(5, 1, 3),
+    "two judges": crossed(4, 2, 2),
+    "one judge": crossed(5, 3, 1),
+    "one call": crossed(8, 1, 1),
+    "repeated calls": crossed(3, 2, 2, repeats=2),
+    "cells missing": thinned(crossed(5, 3, 4), 0.6),
+    "cyclic, one call": cyclic(9, 1, 3),
+    "cyclic, more calls than judges": cyclic(4, 5, 3),
+    "one scenario": crossed(1, 5, 3),
+}
+PANELS = {  # evaluated models that different judges scored, each in its own design
+    "A": crossed(3, 2, 4),
+    "B": [row for row in crossed(3, 2, 4) if row[2] in (1, 3)],
+    "C": cyclic(6, 1, 4),
+    "D": [(i, j, 2) for i, j, _ in crossed(3, 3, 1)],
+}
+PRIORS = {
+    "scenario": '"HalfStudentT", kwargs = { nu = 4, sigma = 1.5 }',
+    "generation": '"Exponential", kwargs = { scale = 0.8 }',
+    "judge": '"Gamma", kwargs = { alpha = 2, beta = 3 }',
+}
+# As in `bayesjudge.ordinal.mode`: nothing is compiled that is not already.
+AS_IS = Mode(linker="py", optimizer="fast_compile")
+
+
+def table(rows, levels=4, seed=0):
+    by_model = rows if isinstance(rows, dict) else {"A": rows}
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        [(name, *row) for name, own in by_model.items() for row in own],
+        columns=["model", "scenario", "generation", "judge"],
+    )
+    frame["score"] = rng.integers(1, levels + 1, len(frame))
+    return read_scores(frame, levels=list(range(1, levels + 1)), repeats="keep")
+
+
+def written(path, name, priors=PRIORS, concentration=1.0):
+    """A copy of a shipped specification with other priors."""
+    text = (Path(__file__).parents[1] / "models" / f"{name}.toml").read_text(encoding="utf-8")
+    for term, prior in priors.items():
+        line = rf"^{term} = {{ dist = .*$"
+        text, found = re.subn(line, f"{term} = {{ dist = {prior} }}", text, flags=re.MULTILINE)
+        assert found == 1
+    assert text.count("concentration = 1.0") == 1
+    text = text.replace("concentration = 1.0", f"concentration = {concentration}")
+    path = path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_spec(path)
+
+
+class Density:
+    """The model of a layout as functions of its position."""
+
+    def __init__(self, layout, **units):
+        self.model = build_ordinal(layout, **units)
+        self.start = self.model.initial_point()["position"]
+        terms = [self.model[name] for name in ("prior", "likelihood")]
+        self._all = self.model.compile_fn(
+            [*self.model.logp(vars=terms, sum=False), self.model.logp(), self.model.dlogp()],
+            mode=AS_IS,
+        )
+
+    def __call__(self, position):
+        prior, likelihood, together, gradient = self._all({"position": position})
+        assert together == pytest.approx(prior + likelihood, abs=1e-9)
+        return float(prior), float(likelihood), gradient
+
+    def at(self, position):
+        return sum(self(position)[:2])
+
+
+def zero_sum_coordinates(values):
+    """Coordinates of vectors that sum to zero, in an orthonormal basis found by eigenvalues."""
+    size = values.shape[-1]
+    basis = np.linalg.eigh(np.eye(size) - 1 / size)[1][:, 1:]
+    return values @ basis
+
+
+def natural(layout, vectors):
+    """All parameters of draws of the vector, as many coordinates as the vector has."""
+    p = to_parameters(layout, places(layout), vectors)
+    parts = [p.sigma, zero_sum_coordinates(p.mean), p.threshold]
+    parts += [
+        zero_sum_coordinates(p.offset[:, c.model, c.judge_ids])
+        for c in layout.cells
+        if c.n_judges > 1
+    ]
+    if layout.scale_prior is not None:
+        parts.append(zero_sum_coordinates(p.log_scale))
+    return p, np.concatenate(parts, axis=1)
+
+
+def prior_by_hand(layout, vector):
+    """Log priors of the parameters, and the Jacobian from the vector to them by differences."""
+    step = 1e-5 * np.eye(len(vector))
+    p, _ = natural(layout, vector[None])
+    ends = [natural(layout, vector + s * step)[1] for s in (1, -1)]
+    jacobian = (ends[0] - ends[1]).T / 2e-5
+    assert jacobian.shape == (len(vector), len(vector))
+    total = np.linalg.slogdet(jacobian)[1]
+    for slot, sigma in zip(layout.slots, p.sigma[0], strict=True):
+        total += layout.priors[slot.name].logpdf(sigma)
+        if slot.name == "judge":
+            own = p.offset[0, slot.model, layout.cells[slot.model].judge_ids]
+            total += stats.norm(0, sigma).logpdf(zero_sum_coordinates(own)).sum()
+    mean_sd = layout.mean_prior.kwargs["sigma"]
+    total += stats.norm(0, mean_sd).logpdf(zero_sum_coordinates(p.mean[0])).sum()
+    concentration = layout.threshold_prior.kwargs["concentration"]
+    total += induced_dirichlet_logpdf(p.threshold[0], concentration, layout.spec.link)
+    if layout.scale_prior is not None:
+        scale_sd = layout.scale_prior.kwargs["sigma"]
+        total += stats.norm(0, scale_sd).logpdf(zero_sum_coordinates(p.log_scale[0])).sum()
+    return float(total)
+
+
+def likelihood_by_hand(layout, vector):
+    """Both effects integrated by the trapezoid rule, call by call."""
+    p = to_parameters(layout, places(layout), vector[None])
+    F = special.expit if layout.spec.link == "logit" else special.ndtr
+    z = np.linspace(-9, 9, 241)
+    weight = stats.norm.pdf(z) * (z[1] - z[0])
+    total = 0.0
+    for cells in layout.cells:
+        levels = np.searchsorted(layout.levels.values, cells.score)
+        sigma = p.effects[0, cells.model]
+        effect = sigma[0] * z[:, None] + sigma[1] * z
+        own = p.by_judge[0, cells.model, cells.judge_ids]
+        edges = np.pad(own, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
+        by_generation = np.ones((cells.n_generations, len(z), len(z)))
+        for generation, judge, level in zip(cells.generation, cells.judge, levels, strict=True):
+            low, high = edges[judge, level] - effect, edges[judge, level + 1] - effect
+            by_generation[generation] *= F(high) - F(low)
+        with np.errstate(divide="ignore"):  # a scenario far out in the tails has no part in this
+            averaged = np.log(by_generation @ weight)
+        for i in range(cells.n_scenarios):
+            mine = averaged[cells.generation_scenario == i].sum(axis=0)
+            total += np.log(np.exp(mine) @ weight)
+    return float(total)
+
+
+def compare_with_hand(layout, seed=1, positions=2):
+    """Value at a few places by hand, gradient by differences, and finite far out."""
+    density = Density(layout)
+    scenarios = sum(cells.n_scenarios for cells in layout.cells)
+    size = places(layout).size
+    assert density.start.shape == (size,)
+    rng = np.random.default_rng(seed)
+    for position in rng.uniform(-1.2, 1.2, (positions, size)):
+        prior, likelihood, gradient = density(position)
+        assert prior == pytest.approx(prior_by_hand(layout, position), abs=1e-6)
+        # The lattice ends 4.5 standard deviations out unless data ask for more: that is 7e-6 of a
+        # scenario's likelihood, and 1.4e-4 of its slope in the log of sigma_scenario.
+        expected = likelihood_by_hand(layout, position)
+        assert likelihood == pytest.approx(expected, abs=7e-6 * scenarios)
+    step = 1e-4
+    for k in range(size):
+        moved = step * (np.arange(size) == k)
+        slope = (density.at(position + moved) - density.at(position - moved)) / (2 * step)
+        assert gradient[k] == pytest.approx(slope, rel=1e-4, abs=1.5e-4 * scenarios)
+    for position in (density.start, *rng.uniform(-3, 3, (5, size))):
+        prior, likelihood, gradient = density(position)
+        assert np.isfinite([prior, likelihood, *gradient]).all()
+
+
+@pytest.mark.parametrize("design", ROWS)
+@pytest.mark.parametrize("name", CUMULATIVE)
+def test_density_and_gradient_of_every_model(name, design):
+    spec = read_spec(name)
+    scores = table(ROWS[design])
+    if spec.threshold_scale is not None and len(scores.judges) == 1:
+        pytest.skip("one judge has no scale of its own")
+    compare_with_hand(lay_out_ordinal(scores, spec))
+
+
+@pytest.mark.parametrize("name", CUMULATIVE)
+def test_evaluated_models_with_panels_that_differ(name):
+    layout = lay_out_ordinal(table(PANELS), read_spec(name))
+    assert [cells.n_judges for cells in layout.cells] == [4, 2, 4, 1]
+    compare_with_hand(layout, positions=1)
+
+
+@pytest.mark.parametrize("name", CUMULATIVE)
+@pytest.mark.parametrize("concentration", [0.5, 2.0])
+def test_other_priors(name, concentration, tmp_path):
+    spec = written(tmp_path, name, concentration=concentration)
+    assert {prior.dist for prior in spec.sd.values()} == {"HalfStudentT", "Exponential", "Gamma"}
+    compare_with_hand(lay_out_ordinal(table(ROWS["balanced"]), spec))
+
+
+@pytest.mark.parametrize("dist", ["HalfCauchy", "InverseGamma", "Weibull", "LogNormal"])
+def test_every_prior_family_of_standard_deviations(dist, tmp_path):
+    kwargs = {
+        "HalfCauchy": "beta = 0.5",
+        "InverseGamma": "alpha = 3, beta = 2",
+        "Weibull": "alpha = 1.5, beta = 0.7",
+        "LogNormal": "mu = -0.5, sigma = 0.8",
+    }[dist]
+    prior = f'"{dist}", kwargs = {{ {kwargs} }}'
+    spec = written(tmp_path, "ordinal", {"scenario": prior, "judge": prior})
+    compare_with_hand(lay_out_ordinal(table(ROWS["two judges"]), spec), positions=1)
+
+
+@pytest.mark.parametrize("name", ["ordinal", "ordinal_probit"])
+def test_two_levels_have_one_threshold(name):
+    layout = lay_out_ordinal(table(ROWS["balanced"], levels=2), read_spec(name))
+    assert to_parameters(layout, places(layout), np.zeros((1, 6))).threshold.shape == (1, 1)
+    compare_with_hand(layout)
+
+
+@pytest.mark.parametrize("name", CUMULATIVE)
+def test_in_units_of_the_curvature_it_is_the_same_density(name):
+    layout = lay_out_ordinal(table(ROWS["balanced"]), read_spec(name))
+    scale = units(layout)
+    plain, other = Density(layout), Density(layout, **scale._asdict())
+    rng = np.random.default_rng(0)
+    for position in (np.zeros(len(scale.centre)), *rng.normal(size=(4, len(scale.centre)))):
+        vector = scale.centre + scale.root @ position
+        ends = plain(vector), other(position)
+        # The data's own reach and the one that is given differ in the last digits.
+        assert ends[1][0] == pytest.approx(ends[0][0], abs=1e-9)
+        assert ends[1][1] == pytest.approx(ends[0][1], abs=1e-6)
+        np.testing.assert_allclose(ends[1][2], scale.root.T @ ends[0][2], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", CUMULATIVE)
+def test_the_units_are_the_mode_and_the_curvature_there(name):
+    layout = lay_out_ordinal(table(crossed(10, 2, 3), seed=4), read_spec(name))
+    scale = units(layout)
+    density = Density(layout)
+    size = len(scale.centre)
+    np.testing.assert_allclose(density(scale.centre)[2], 0, atol=0.05)
+    step = 1e-3 * np.eye(size)
+    curvature = -np.stack(
+        [
+            (density(scale.centre + s)[2] - density(scale.centre - s)[2]) / 2e-3
+            for s in step
+        ]
+    )
+    whitened = scale.root.T @ curvature @ scale.root
+    np.testing.assert_allclose(whitened, np.eye(size), atol=0.05)
+    # Half a standard deviation out, the density is near a standard normal one.
+    for position in 0.5 * np.vstack([np.eye(size), -np.eye(size)]):
+        drop = density.at(scale.centre) - density.at(scale.centre + scale.root @ position)
+        assert 0.05 < drop < 0.25
+
+
+def test_neither_order_of_rows_nor_labels_matter():
+    scores = table({"A": ROWS["balanced"], "B": ROWS["cells missing"]})
+    frame = scores.frame
+    shuffled = frame.sample(frac=1, random_state=1)
+    renamed = frame.assign(scenario=[f"q{90 - int(i)}" for i in frame["scenario"]])
+    ends = []
+    for version in (frame, shuffled, renamed):
+        spec = read_spec("ordinal")
+        layout = lay_out_ordinal(read_scores(version, levels=[1, 2, 3, 4], repeats="keep"), spec)
+        ends.append(Density(layout).at(np.linspace(-1, 1, places(layout).size)))
+    assert ends[1] == ends[0]
+    assert ends[2] == pytest.approx(ends[0], abs=1e-9)
