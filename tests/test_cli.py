@@ -3,10 +3,14 @@
 import json
 import subprocess
 import sys
+from functools import partial
 
+import numpy as np
 import pandas as pd
 import pytest
+from ordinal_panels import draw_panel
 from panels import simulate
+from unsampled_fits import linear_fit, ordinal_fit
 
 import bayesjudge as bj
 from bayesjudge import cli
@@ -201,6 +205,210 @@ class TestFit:
         assert "Diagnostics FAILED" in out
 
 
+@pytest.fixture(scope="module")
+def levels(tmp_path_factory):
+    """A table of scores from 1 to 4, in a file."""
+    frame = draw_panel(
+        *(20, 2, 3),
+        thresholds=[-1.5, 0.0, 1.5],
+        sigma_scenario=1.5,
+        sigma_generation=1.0,
+        offsets=[-0.5, 0.0, 0.5],
+        models=("A", "B"),
+    )
+    path = tmp_path_factory.mktemp("levels") / "scores.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def unsampled(monkeypatch):
+    """Fits in no time, in place of those by sampling; what was asked for is kept."""
+    asked = []
+
+    def fit(scores, model="linear", *, on_stage=None, bins=None, **options):
+        asked.append({"model": model, "bins": bins} | options)
+        tree = (
+            ordinal_fit(scores, model, draws=100, bins=bins)
+            if model.startswith("ordinal")
+            else linear_fit(scores, 0.5, model, draws=100, spread=0.3)
+        )
+        tree.attrs["engine"] = "none"
+        return tree
+
+    monkeypatch.setattr("bayesjudge.fitting.fit", fit)
+    return asked
+
+
+class TestOrdinalFit:
+    WORDS = ("--levels", "1,2,3,4", "--model", "ordinal")
+
+    def test_is_shown_on_the_score_scale_with_its_latent_parameters(self, run, levels, unsampled):
+        status, out, _ = run("fit", levels, *self.WORDS)
+        assert status == 0
+        assert "Variance components on the score scale, model ordinal (score²)" in out
+        for text in ("generation alone", "Latent parameters", "1.81 (logistic)", "3|4"):
+            assert text in out
+        assert "anova paper" not in out
+        assert "What scenario:judge does" not in out
+        assert "latent_gamma" not in out
+        assert "generation alone less 1/(K-1) of generation:judge" in out
+        (asked,) = unsampled
+        assert (asked["tune"], asked["bins"], asked["draws"]) == (None, None, 1000)
+
+    def test_a_narrow_terminal_gets_what_fits(self, run, levels, unsampled, monkeypatch):
+        monkeypatch.setattr("bayesjudge.cli.show.narrow", lambda: True)
+        _, out, _ = run("fit", levels, *self.WORDS)
+        assert "latent_sigma_scenario" in out
+        assert "threshold" not in out
+        assert "A wider terminal" in out
+
+    def test_files_and_json(self, run, levels, unsampled, tmp_path):
+        status, out, _ = run("fit", levels, *self.WORDS, "--json", "--out", tmp_path / "o")
+        assert status == 0
+        told = json.loads(out)
+        latent = pd.read_csv(tmp_path / "o" / "latent.csv")
+        assert len(latent) == len(told["latent"])
+        assert set(latent["parameter"]) >= {"latent_sigma_scenario", "threshold", "latent_gamma"}
+        assert told["rows"]["generation:judge"] == "only the ordinal fit tells it apart"
+        table = pd.read_csv(tmp_path / "o" / "components.csv", index_col=[0, 1])
+        own = bj.components(bj.load(tmp_path / "o" / "fit.nc")).mean(("chain", "draw"))
+        for name, row in (("generation", "generation alone"), ("residual", "residual alone")):
+            expected = float(own.sel(model="A", component=name))
+            assert table.loc[("A", row), "mean"] == pytest.approx(expected)
+
+    def test_notes_on_levels_are_printed(self, run, levels, unsampled):
+        _, out, _ = run("fit", levels, "--model", "ordinal")
+        assert "No levels were declared" in out
+
+    def test_bins(self, run, panel, unsampled):
+        status, out, err = run(
+            "fit", panel, "--scale", "0:10", "--model", "ordinal", "--bins", "20", "--check"
+        )
+        assert status == 0, err
+        assert unsampled[0]["bins"] == 20
+        assert "20 bins of width 0.5" in out
+
+    def test_check_names_the_judges_that_do_not_fit(self, run, levels, unsampled, tmp_path):
+        frame = pd.read_csv(levels)
+        lukewarm = (frame["judge"] == "judge 2") & (frame["model"] == "B")
+        frame.loc[lukewarm, "score"] = frame.loc[lukewarm, "score"].clip(2, 3)
+        frame.to_csv(tmp_path / "lukewarm.csv", index=False)
+        status, out, _ = run("fit", tmp_path / "lukewarm.csv", *self.WORDS, "--check", "--json")
+        assert status == 0
+        told = json.loads(out)["levels"]
+        assert len(told["frequencies"]) == 2 * 3 * 4
+        named = [text for text in told["misfits"] if "Judge 'judge 2' on model 'B'" in text]
+        assert len(named) == 1
+        _, out, _ = run("fit", tmp_path / "lukewarm.csv", *self.WORDS, "--check")
+        assert "Level frequencies that the fit does not reproduce" in out
+        assert named[0] in out
+
+    def test_check_of_continuous_scores_does_not_cost_the_fit(self, run, panel, unsampled):
+        status, out, _ = run("fit", panel, "--scale", "0:10", "--check")
+        assert status == 0
+        assert "Level frequencies can't be checked" in out
+        assert "continuous scores" in out
+        assert "Panel means" in out
+
+    def test_check_of_a_linear_fit_says_what_lies_off_the_scale(self, run, levels, unsampled):
+        _, out, _ = run("fit", levels, "--levels", "1,2,3,4", "--check")
+        assert "lie beyond the ends of the scale" in out
+
+
+class TestCompare:
+    def test_fits_a_table_and_compares_the_fits(self, run, levels, tmp_path):
+        """The one that samples: from a table to files, and from the files to the same again."""
+        words = ["--levels", "1,2,3,4", "--draws", "150", "--out", tmp_path / "both"]
+        status, out, err = run("compare", levels, *words)
+        assert status in (0, 1), err  # so few draws may not pass
+        for text in ("linear mean", "ordinal mean", "reference reml", "good enough"):
+            assert text in out
+        assert "What the rows are" in out
+        names = {path.name for path in (tmp_path / "both").iterdir()}
+        assert names == {"linear.nc", "ordinal.nc", "components.csv", "summary.json"}
+        told = json.loads((tmp_path / "both" / "summary.json").read_text(encoding="utf-8"))
+        assert [fit["model"] for fit in told["provenance"]] == ["linear", "ordinal"]
+        assert [fit["tune"] for fit in told["provenance"]] == [500, 200]
+        assert told["verdict"] == ("passed", "failed")[status]
+        fits = [tmp_path / "both" / f"{name}.nc" for name in ("linear", "ordinal")]
+        again, out, _ = run("compare", *fits, "--json")
+        assert again == status
+        assert json.loads(out)["components"] == told["components"]
+        assert json.loads(out)["linear_enough"] == told["linear_enough"]
+
+    @pytest.fixture
+    def fits(self, levels, tmp_path):
+        scores = bj.read_scores(levels, levels=[1, 2, 3, 4])
+        trees = {"l": linear_fit(scores, 0.5, draws=100), "o": ordinal_fit(scores, draws=100)}
+        return [bj.save(tree, tmp_path / f"{name}.nc") for name, tree in trees.items()]
+
+    def test_fits_side_by_side(self, run, fits, tmp_path):
+        status, out, _ = run("compare", *fits, "--out", tmp_path / "table.csv")
+        assert status == 0
+        assert "Is the linear approximation good enough?" in out
+        table = pd.read_csv(tmp_path / "table.csv")
+        expected = bj.compare(*map(bj.load, fits))
+        assert table["component"].tolist() == [name for _, name in expected.index]
+        np.testing.assert_allclose(table["ordinal_mean"], expected["ordinal"]["mean"], rtol=1e-9)
+        assert {"model", "linear_eti_low", "reference_reml"} <= set(table.columns)
+
+    def test_a_failed_fit_ends_with_1(self, run, fits):
+        tree = bj.load(fits[1])
+        tree.attrs |= {"verdict": "failed", "problems": "Chains disagree."}
+        bj.save(tree, fits[1])
+        status, out, _ = run("compare", *fits)
+        assert status == 1
+        assert out.index("ordinal: Chains disagree.") < out.index("Variance components")
+        assert "NOT TO BE TRUSTED" in out
+
+    def test_loo(self, run, fits, tmp_path, monkeypatch):
+        from bayesjudge.posterior.loo import loo
+
+        # These fits are no good at leaving out scenarios, and fitting again takes minutes.
+        monkeypatch.setattr("bayesjudge.posterior.loo.loo", partial(loo, refit=False))
+        status, out, _ = run("compare", *fits, "--loo", "--json", "--out", tmp_path / "loo")
+        assert status == 0
+        told = json.loads(out)["loo"]
+        assert {row["model"] for row in told["rows"]} == {"linear", "ordinal"}
+        assert "scenarios" in told["verdict"]
+        assert len(pd.read_csv(tmp_path / "loo" / "loo.csv")) == 2
+        assert not (tmp_path / "loo" / "ordinal.nc").exists()
+
+    def test_bins_are_for_the_ordinal_model(self, run, panel, unsampled):
+        status, _, err = run("compare", panel, "--scale", "0:10", "--bins", "10")
+        assert status == 0, err
+        assert [(asked["model"], asked["bins"]) for asked in unsampled] == [
+            ("linear", None),
+            ("ordinal", 10),
+        ]
+
+    @pytest.mark.parametrize(
+        ("words", "status", "says"),
+        [
+            ([], 2, "Missing argument 'FILE...'"),
+            (["{fit}", "{table}"], 2, "give fits (.nc files), or one table"),
+            (["{table}", "{table}"], 2, "give fits (.nc files), or one table"),
+            (["{fit}", "--draws", "100", "--scale", "1:4"], 2, "--scale, --draws: for a table"),
+            (["{fit}", "--models", "linear"], 2, "--models: for a table"),
+            (["{table}", "--models", "linear,linear"], 2, "each once"),
+            (["{table}", "--models", "quadratic"], 2, "quadratic"),
+            (["{fit}", "{fit}x.nc"], 1, "no file"),
+            (["{fit}", "--out", "x.nc"], 1, ".csv or .json file"),
+            (["{fit}", "--out", "no/where.csv"], 1, "no folder"),
+            (["{fit}", "--out", "{fit}"], 2, "overwritten"),
+            (["{table}", "--out", "{table}"], 2, "overwritten"),
+        ],
+    )
+    def test_what_is_wrong_is_said(self, run, fits, levels, words, status, says):
+        before = [path.read_bytes() for path in (fits[0], levels)]
+        found, out, err = run("compare", *(w.format(fit=fits[0], table=levels) for w in words))
+        assert found == status, err
+        assert says in " ".join(err.split())
+        assert "Traceback" not in out + err
+        assert [path.read_bytes() for path in (fits[0], levels)] == before
+
+
 def write(tmp_path, text, name="x.csv"):
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
@@ -286,6 +494,16 @@ def test_the_command_and_the_function_have_the_same_defaults():
     for parameter in command.__click_params__:
         if parameter.name != "seed":  # which the command gives, so that it repeats itself
             assert parameter.default == given[parameter.name], parameter.name
+
+
+def test_the_models_that_ship_are_listed(run):
+    from bayesjudge.cli.options import SHIPPED
+    from bayesjudge.specs.files import available
+
+    assert set(SHIPPED) == set(available())
+    for command in ("fit", "compare"):
+        _, out, _ = run(command, "--help")
+        assert all(name in out for name in SHIPPED)
 
 
 def test_a_fault_of_ours_is_owned_up_to(run, monkeypatch):

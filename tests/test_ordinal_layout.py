@@ -133,9 +133,7 @@ def leveled(rows, seed=0, levels=5, low=1, **options):
         ],
         columns=["model", "scenario", "generation", "judge", "score"],
     )
-    return read_scores(
-        frame, **{"levels": list(range(1, levels + 1)), "repeats": "keep"} | options
-    )
+    return read_scores(frame, **{"levels": list(range(1, levels + 1)), "repeats": "keep"} | options)
 
 
 def laid(name, **changes):
@@ -170,23 +168,49 @@ class TestNames:
     def test_evaluated_models_have_their_own_in_turn(self):
         rows = {"A": crossed(4, 2, 3), "B": crossed(4, 1, 3), "C": cyclic(9, 2, 3)}
         layout = lay_out_ordinal(leveled(rows), ORDINAL)
-        expected = [
-            Slot(name, t)
-            for t, design in enumerate(
-                ("crossed", "one generation", "cyclic, fewer calls than judges")
-            )
-            for name in DESIGNS[design][1]
-        ]
-        assert list(layout.slots) == expected
+        expected = {
+            "A": ("scenario", "generation", "judge"),
+            "B": ("scenario+generation", "judge"),
+            "C": ("scenario", "generation", "judge"),
+        }
+        assert layout.slots == tuple(
+            Slot(name, t) for t, names in enumerate(expected.values()) for name in names
+        )
         assert layout.names == ("scenario", "scenario+generation", "generation", "judge")
         why = why_score_sums(layout.cells, layout.structures)
-        assert why == {PANEL[0]: ONE, PANEL[2]: ONE, "generation+generation:judge+residual": UNSHARED}
+        assert why == {
+            PANEL[0]: ONE,
+            PANEL[2]: ONE,
+            "generation+generation:judge+residual": UNSHARED,
+        }
+
+    @pytest.mark.parametrize(
+        ("designs", "own"),
+        [
+            # What all have in the noise sets its unit; what only some have is beside it.
+            (("one judge", "cyclic, more calls than judges"), ((), ())),
+            (("crossed", "one judge"), ((), ("generation",))),
+            (("one generation", "cyclic, one call a scenario"), ((), ("scenario+generation",))),
+            (
+                ("one judge", "one judge, one generation", "cyclic, fewer calls than judges"),
+                ((), ("scenario",), ()),
+            ),
+        ],
+    )
+    def test_noise_that_is_wider_than_that_of_others_has_a_parameter(self, designs, own):
+        rows = {str(t): DESIGNS[name][0] for t, name in enumerate(designs)}
+        layout = lay_out_ordinal(leveled(rows), ORDINAL)
+        for t, (name, more) in enumerate(zip(designs, own, strict=True)):
+            names = [slot.name for slot in layout.slots if slot.model == t]
+            assert sorted(names) == sorted([*DESIGNS[name][1], *more])
+            known = known_components(layout.cells[t], layout.structures[t])
+            assert known == DESIGNS[name][2]
 
     def test_each_slot_stands_where_its_effect_does_and_nowhere_else(self):
         rows = {"A": crossed(4, 2, 3), "B": crossed(4, 1, 3), "C": cyclic(9, 2, 3)}
         layout = lay_out_ordinal(leveled(rows), ORDINAL)
         roles = layout.roles()
-        assert roles.shape == (3, 3, 7)
+        assert roles.shape == (3, 3, 8)
         places_of = {
             (t, place): [layout.slots[k].name for k in np.flatnonzero(roles[t, place])]
             for t in range(3)
@@ -200,20 +224,21 @@ class TestNames:
             (1, 1): [],
             (1, 2): ["judge"],
             (2, 0): ["scenario"],
-            (2, 1): [],
+            (2, 1): ["generation"],
             (2, 2): ["judge"],
         }
-        assert roles.sum() == 7
+        assert roles.sum() == 8
 
 
 class TestPriors:
     def test_are_those_of_the_specification(self):
         layout = lay_out_ordinal(leveled(crossed(4, 2, 3)), ORDINAL)
-        assert layout.priors == {term: ORDINAL.sd[term] for term in ("scenario", "generation", "judge")}
+        assert layout.priors == ORDINAL.sd
         assert layout.mean_prior == ORDINAL.mean
         assert layout.threshold_prior == ORDINAL.threshold_prior
         assert layout.scale_prior is None
-        assert lay_out_ordinal(leveled(crossed(4, 2, 3)), SCALE).scale_prior == SCALE.threshold_scale
+        by_judge = lay_out_ordinal(leveled(crossed(4, 2, 3)), SCALE)
+        assert by_judge.scale_prior == SCALE.threshold_scale
 
     def test_a_sum_takes_the_widest_prior_of_its_terms(self):
         wide = replace(
@@ -339,17 +364,18 @@ class TestVectors:
         layout = laid("panels that differ")
         p = to_parameters(layout, places(layout), vectors_for(layout))
         names = [(slot.model, slot.name) for slot in layout.slots]
-        # C: one call a scenario, so both effects are in the noise; D: one judge.
+        # C: one call a scenario, so both effects are in its noise; D: one judge.
         for (t, place), name in {
             (0, 0): "scenario",
             (0, 1): "generation",
             (1, 0): "scenario",
             (1, 1): "generation",
+            (2, 0): "scenario+generation",
             (3, 0): "scenario",
+            (3, 1): "generation",
         }.items():
             np.testing.assert_allclose(p.effects[:, t, place], p.sigma[:, names.index((t, name))])
-        assert not p.effects[:, 2].any()
-        assert not p.effects[:, 3, 1].any()
+        assert not p.effects[:, 2, 1].any()
 
     @pytest.mark.parametrize("size", [2, 3, 7, 40])
     def test_the_basis_is_orthonormal_and_sums_to_zero(self, size):
@@ -387,7 +413,12 @@ class TestRefusals:
             (lambda: table_of(crossed(6, 3, 3)), ORDINAL, None, r"continuous scores.*bins=10"),
             (lambda: leveled(crossed(4, 2, 3), low=5), ORDINAL, None, "nothing varies"),
             (lambda: leveled(crossed(4, 2, 3)), ORDINAL, 7, "bins=7 is not needed"),
-            (lambda: leveled(crossed(4, 2, 3), levels=2), SCALE, None, "2 levels, so one threshold"),
+            (
+                lambda: leveled(crossed(4, 2, 3), levels=2),
+                SCALE,
+                None,
+                "2 levels, so one threshold",
+            ),
             (lambda: leveled(crossed(9, 2, 1)), SCALE, None, "there is one judge"),
             (lambda: leveled(crossed(1, 1, 3)), ORDINAL, None, "one each: no variance"),
             (

@@ -169,6 +169,7 @@ SAMPLING = (
     click.option(
         "--tune",
         type=click.IntRange(1),
+        default=None,
         help="Warm-up draws in each chain. Without it 500, or 200 for an ordinal model.",
     ),
     click.option(
@@ -181,6 +182,7 @@ SAMPLING = (
     click.option(
         "--bins",
         type=click.IntRange(2),
+        default=None,
         metavar="N",
         help="For an ordinal model of scores that are not levels: cut the scale into N levels.",
     ),

@@ -83,9 +83,14 @@ def as_json(value: Any) -> str:
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Turn a frame into rows for JSON, the index among the columns."""
+    return [{str(k): v for k, v in row.items()} for row in _flat(frame).to_dict("records")]
+
+
+def _flat(frame: pd.DataFrame) -> pd.DataFrame:
+    """Put the index among the columns, and name columns of two levels by both."""
     plain = frame.reset_index()
     plain.columns = [_title(c).replace(" ", "_") if isinstance(c, tuple) else c for c in plain]
-    return [{str(k): v for k, v in row.items()} for row in plain.to_dict("records")]
+    return plain
 
 
 def _plain(value: Any) -> Any:
@@ -108,7 +113,7 @@ def write(path: str | Path, frame: pd.DataFrame, **extra: Any) -> Path:
     path = Path(path)
     match path.suffix:
         case ".csv":
-            content = _guarded(frame.reset_index()).to_csv(index=False)
+            content = _guarded(_flat(frame)).to_csv(index=False)
         case ".json":
             content = as_json({"rows": frame, **extra}) + "\n"
         case other:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from bayesjudge.marginal.cumulative.tallies import Tallies, tallies
 from bayesjudge.priors import Prior, widest
 from bayesjudge.scores import ScoreTable
 from bayesjudge.specs import Spec
-from bayesjudge.terms import TERMS, carrier, parts
+from bayesjudge.terms import TERMS, carrier, parts, sum_name
 from bayesjudge.wording import counted
 
 FloatArray = NDArray[np.float64]
@@ -44,7 +44,8 @@ class OrdinalLayout:
     structures : tuple of Structure
         Which latent effects the calls of each evaluated model can tell apart. The residual is the
         noise of the link, of fixed variance: an effect that is known only in a sum with it is in
-        that noise, and has no parameter.
+        that noise, and has no parameter. Unless another evaluated model has that effect apart
+        from the noise: thresholds are common, and would be of two minds about their unit.
     slots : tuple of Slot
         The standard deviations to be estimated, in a fixed order.
     priors : dict of Prior
@@ -150,9 +151,8 @@ def lay_out_ordinal(
         require_estimable(label, c, structure)
     slots = tuple(
         Slot(name, c.model)
-        for c, structure in zip(cells, structures, strict=True)
-        for name in structure.names
-        if "residual" not in parts(name)
+        for c, names in zip(cells, _estimated(structures), strict=True)
+        for name in names
     )
     return OrdinalLayout(
         spec=spec,
@@ -172,6 +172,26 @@ def lay_out_ordinal(
         scale_prior=spec.threshold_scale,
         tallies=tallies([(c, _codes(scores, levels, c)) for c in cells]),
     )
+
+
+def _estimated(structures: Sequence[Structure]) -> list[list[str]]:
+    """Name the latent standard deviations of each evaluated model.
+
+    What all models have in the noise of the link sets the unit of the thresholds. What only some
+    have there makes their noise wider than that of the others, by a parameter.
+    """
+    noise = [
+        {term for block in structure.blocks if "residual" in block for term in block}
+        for structure in structures
+    ]
+    common = set.intersection(*noise)
+    found = []
+    for structure, own in zip(structures, noise, strict=True):
+        names = [name for name in structure.names if "residual" not in parts(name)]
+        if own - common:
+            names.append(sum_name(own - common))
+        found.append(sorted(names, key=lambda name: TERMS.index(parts(name)[0])))
+    return found
 
 
 def _codes(scores: ScoreTable, levels: Levels, cells: Cells) -> NDArray[np.int64]:

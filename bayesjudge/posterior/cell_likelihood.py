@@ -119,7 +119,7 @@ def _by_points(
     low, high = edges[codes], edges[codes + 1]
     draws, K = p.judge_means.shape
     v = p.variances
-    found = np.empty((draws, cells.n_scenarios))
+    found = np.empty((cells.n_scenarios, draws))
     call = np.arange(len(codes))
     cell = cells.generation * K + cells.judge
     new_cell = np.flatnonzero(np.r_[True, cell[1:] != cell[:-1]])
@@ -145,9 +145,9 @@ def _by_points(
             v.residual,
             rng.standard_normal((draws, pairs, K)),
             rng.random((draws, pairs)) < WIDE_SHARE,
-            found[:, i],
+            found[i],
         )
 
     with ThreadPoolExecutor(min(cells.n_scenarios, os.cpu_count() or 1)) as pool:
         list(pool.map(one, range(cells.n_scenarios)))
-    return found
+    return found.T

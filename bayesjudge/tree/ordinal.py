@@ -38,10 +38,11 @@ def ordinal_contents(
     sampled, panel
         The draws, and what they mean.
     """
-    shape = sampled.values.shape[:2]
+    chains, draws = sampled.values.shape[:2]
+    shape = (chains, draws)
     posterior = xr.Dataset(
         _score_scale(layout, panel, shape) | _latent(layout, panel, shape),
-        coords=axes(*shape, layout.models, layout.judges)
+        coords=axes(chains, draws, layout.models, layout.judges)
         | {"cut": cut_labels(layout.levels.labels)},
     )
     levels = xr.Dataset(

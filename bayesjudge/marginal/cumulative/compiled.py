@@ -40,21 +40,22 @@ _LOG_2 = math.log(2.0)
 @compiled
 def _ballot(rows, largest, judge, level, every, out):  # type: ignore[no-untyped-def]
     """Write the likelihood of one ballot over a scale; return the log of that."""
-    log_scale = 0.0
+    log_scale, scale = 0.0, 1.0
     out[:] = 1.0
     for c in range(len(judge)):
         row = rows[judge[c], level[c]]
         log_scale += largest[judge[c], level[c]]
+        total = 0.0
         for t in range(len(out)):
-            out[t] *= row[t]
-        if (c + 1) % every == 0:
-            top = out.max()
-            if top <= 0.0:
+            value = out[t] * (scale * row[t])
+            out[t] = value
+            total += value
+        scale = 1.0
+        if (c + 1) % every == 0 and c + 1 < len(judge):
+            if total <= 0.0:
                 return -np.inf
-            log_scale += math.log(top)
-            scale = 1.0 / top
-            for t in range(len(out)):
-                out[t] *= scale
+            log_scale += math.log(total)
+            scale = 1.0 / total
     return log_scale
 
 
@@ -222,6 +223,10 @@ def one_model(  # type: ignore[no-untyped-def]
         sigma_generation, sizes.shape[1], link, fineness, squares, to_weights
     )
     sides_of_kernel = len(weights) - 1
+    # By Jensen an average is at least this times the likelihood in the middle. Without, weights of
+    # a narrow Gaussian could give anything where a likelihood falls too steeply for them.
+    curvature = sizes.shape[1] * (0.5 if link == LOGIT else 1.0)
+    least = math.exp(-0.5 * curvature * sigma_generation**2)
     every = 8 if link == LOGIT else 1  # before a product of probabilities can underflow
     step = 1.0
     if sigma_scenario > 0.0:
@@ -242,7 +247,8 @@ def one_model(  # type: ignore[no-untyped-def]
             scales[p] = _ballot(rows, largest, judge[calls], level[calls], every, likelihood[p])
             _average(likelihood[p], weights, average[p])
             for a in range(size):
-                average[p, a] = max(average[p, a], _TINY)
+                floor = least * likelihood[p, a + sides_of_kernel]
+                average[p, a] = max(average[p, a], floor, _TINY)
             _log(average[p], mantissa, logs[p])
         first, lagrange = stencils(effects, h, half)
         log_prior = np.zeros(len(effects))
@@ -288,15 +294,20 @@ def one_model(  # type: ignore[no-untyped-def]
             for a in range(size):
                 row[a] += times * mine[a]
     share = np.zeros(rows.shape)
-    adjoint, spread = np.empty(size), np.empty(len(nodes))
+    adjoint, at_floor, spread = np.empty(size), np.empty(size), np.empty(len(nodes))
     for p in range(U):
         for a in range(size):
-            adjoint[a] = weight[p, a] / average[p, a] if average[p, a] > _TINY else 0.0
+            floor = least * likelihood[p, a + sides_of_kernel]
+            at_floor[a] = weight[p, a] if average[p, a] == floor else 0.0
+            adjoint[a] = weight[p, a] / average[p, a] if average[p, a] > max(floor, _TINY) else 0.0
+            in_generation -= at_floor[a] * curvature * sigma_generation
         if sigma_generation > 0.0:
             in_generation += _slope(likelihood[p], adjoint, derivative)
         _spread(adjoint, weights, spread)
         for t in range(len(nodes)):
             spread[t] *= likelihood[p, t]
+        for a in range(size):
+            spread[a + sides_of_kernel] += at_floor[a]
         for c in range(ballot_start[p], ballot_start[p + 1]):
             row = share[judge[c], level[c]]
             for t in range(len(nodes)):

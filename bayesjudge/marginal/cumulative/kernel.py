@@ -31,7 +31,10 @@ FloatArray = NDArray[np.float64]
 REACH = 12  # nodes on either side that a narrow Gaussian uses
 BAND = 1.57  # radians a node: frequencies of g that are kept
 SLOPE = 1.8  # largest change of log g from node to node
-_WIDE = 6.0  # standard deviations at which a wide Gaussian ends
+# Standard deviations at which a wide Gaussian ends. A generation at z standard deviations moves
+# the integrand by z cos(u) and leaves it sin(u) wide, tan(u) = width of its likelihood / sigma:
+# up to sqrt(z² + 6²) are needed, and z is 5.
+_WIDE = 8.0
 
 
 def _nodes() -> tuple[FloatArray, FloatArray]:

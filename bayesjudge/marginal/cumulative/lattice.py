@@ -28,7 +28,10 @@ _LARGEST = 0.3  # spacing; the logistic function has its poles at distance pi
 # slopes end at 1, so that likelihoods stay well above the bound; the normal one's do not.
 _NARROW = (3.0, 4.5)
 _WIDE = 0.9  # spacing over the standard deviation of that likelihood times the Gaussian
-_FINE = 0.9  # spacing over the standard deviation of a scenario's posterior
+_SAMPLED = 1.2  # standard deviation over spacing from which the Gaussian is sampled at the nodes
+# Spacing over the least standard deviation of a scenario's posterior, and the largest spacing.
+# With few calls it's the poles of the logistic function that matter, not that deviation.
+_FINE, _LARGEST_FINE = (0.75, 0.9), (0.5, np.inf)
 
 
 @compiled
@@ -56,7 +59,7 @@ def spacing(sigma_generation, calls, link, fineness, squares, to_weights):  # ty
     s = 1.0 / np.sqrt(calls * (0.5 if link == LOGIT else 1.0))
     together = s * sigma_generation / np.sqrt(s**2 + sigma_generation**2)
     h = min(max(_WIDE * together, s / _NARROW[link]), _LARGEST) / fineness
-    if h <= _WIDE * together:
+    if sigma_generation >= _SAMPLED * h:
         weights, derivative = wide(sigma_generation, h)
     else:
         weights, derivative = narrow(sigma_generation, h, squares, to_weights)
@@ -78,7 +81,8 @@ def fine_spacing(sigma_scenario, sigma_generation, scenario_calls, link, finenes
             k = k1 * (j + 1)
             total += scenario_calls[i, j] * k / (1.0 + k * sigma_generation**2)
         most = max(most, total)
-    return _FINE / np.sqrt(1.0 / sigma_scenario**2 + most) / fineness
+    least = 1.0 / np.sqrt(1.0 / sigma_scenario**2 + most)
+    return min(_FINE[link] * least, _LARGEST_FINE[link]) / fineness
 
 
 @compiled

@@ -10,6 +10,8 @@ from bayesjudge.marginal.cumulative.lattice import LOGIT
 from bayesjudge.marginal.small_matrices import compiled
 
 _FAR = -25.0  # below, the normal distribution function is taken from its asymptotic series
+_WIDTH = 1e-200  # least distance of thresholds; levels nobody used may have none
+_LEAST = -690.0  # log of the least of a row over its largest, so that products stay above zero
 
 
 @compiled
@@ -31,7 +33,7 @@ def _normal_level(low, high):  # type: ignore[no-untyped-def]
     a, b = (-high, -low) if low > 0.0 else (low, high)
     log_p = log_normal_cdf(b)
     if a > -np.inf:
-        log_p += math.log(-math.expm1(min(log_normal_cdf(a) - log_p, -1e-300)))
+        log_p += math.log(-math.expm1(min(log_normal_cdf(a) - log_p, -_WIDTH)))
     constant = -0.5 * math.log(2.0 * math.pi) - log_p
     at_high = constant - 0.5 * high * high if high < np.inf else -np.inf
     at_low = constant - 0.5 * low * low if low > -np.inf else -np.inf
@@ -57,7 +59,7 @@ def _logit_rows(thresholds, nodes, rows, largest, at_low, at_high):  # type: ign
             elif c == cuts:
                 rows[c, t], at_low[c, t], at_high[c, t] = above[c - 1, t], below[c - 1, t], 0.0
             else:
-                gap = -math.expm1(thresholds[c - 1] - thresholds[c])
+                gap = -math.expm1(min(thresholds[c - 1] - thresholds[c], -_WIDTH))
                 rows[c, t] = below[c, t] * above[c - 1, t] * gap
                 at_low[c, t] = below[c - 1, t] / (below[c, t] * gap)
                 at_high[c, t] = above[c, t] / (above[c - 1, t] * gap)
@@ -77,7 +79,7 @@ def _probit_rows(thresholds, nodes, rows, largest, at_low, at_high):  # type: ig
             at_low[c, t], at_high[c, t] = math.exp(below), math.exp(above)
         largest[c] = rows[c].max()
         for t in range(size):
-            rows[c, t] = math.exp(rows[c, t] - largest[c])
+            rows[c, t] = math.exp(max(rows[c, t] - largest[c], _LEAST))
 
 
 @compiled
