@@ -322,7 +322,7 @@ class TestCompare:
         words = ["--levels", "1,2,3,4", "--draws", "150", "--out", tmp_path / "both"]
         status, out, err = run("compare", levels, *words)
         assert status in (0, 1), err  # so few draws may not pass
-        for text in ("linear mean", "ordinal mean", "reference reml", "good enough"):
+        for text in ("linear", "ordinal", "reml", "Posterior mean", "good enough"):
             assert text in out
         assert "What the rows are" in out
         names = {path.name for path in (tmp_path / "both").iterdir()}
@@ -383,6 +383,14 @@ class TestCompare:
             ("ordinal", 10),
         ]
 
+    def test_scores_without_levels_are_refused_before_anything_is_fitted(
+        self, run, panel, unsampled
+    ):
+        status, _, err = run("compare", panel, "--scale", "0:10")
+        assert status == 1
+        assert "continuous scores" in err
+        assert not unsampled
+
     @pytest.mark.parametrize(
         ("words", "status", "says"),
         [
@@ -393,6 +401,7 @@ class TestCompare:
             (["{fit}", "--models", "linear"], 2, "--models: for a table"),
             (["{table}", "--models", "linear,linear"], 2, "each once"),
             (["{table}", "--models", "quadratic"], 2, "quadratic"),
+            (["{table}", "--models", "linear", "--bins", "3"], 1, "names none"),
             (["{fit}", "{fit}x.nc"], 1, "no file"),
             (["{fit}", "--out", "x.nc"], 1, ".csv or .json file"),
             (["{fit}", "--out", "no/where.csv"], 1, "no folder"),

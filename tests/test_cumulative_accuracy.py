@@ -8,14 +8,7 @@ from scipy import integrate, special
 
 from bayesjudge.marginal.cumulative.compiled import all_models
 from bayesjudge.marginal.cumulative.kernel import SQUARES, TO_WEIGHTS, narrow
-from bayesjudge.marginal.cumulative.lattice import (
-    LOGIT,
-    PROBIT,
-    REACH,
-    SAMPLING,
-    fine_spacing,
-    spacing,
-)
+from bayesjudge.marginal.cumulative.lattice import LOGIT, PROBIT, REACH, SAMPLING, spacing
 from bayesjudge.marginal.cumulative.likelihood import log_likelihood_by_scenario
 from bayesjudge.marginal.cumulative.tallies import tallies
 
@@ -94,7 +87,7 @@ def by_quad(thresholds, sigma, cells, levels, link):
 
     def integral(f, sd):
         limit = 9 * sd
-        return integrate.quad(f, -limit, limit, epsabs=0, epsrel=1e-11, limit=200)[0]
+        return integrate.quad(f, -limit, limit, epsabs=0, epsrel=1e-10, limit=200)[0]
 
     def given(a, i):
         product = normal(a, sigma[0])
@@ -169,14 +162,11 @@ def switch(calls, link):
 
 
 @pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize(
-    ("name", "n_levels", "sigma"),
-    [("unequal", 3, (1.0, 0.6)), ("one generation", 5, (0.1, 3.0)), ("one judge", 10, (2.0, 0.1))],
-)
-def test_plain_integration_equals_adaptive_quadrature(name, n_levels, sigma, link):
-    cells, levels, cuts = some_table(DESIGNS[name], n_levels, 1)
+@pytest.mark.parametrize(("n_levels", "sigma"), [(2, (1.0, 0.6)), (3, (0.1, 3.0)), (5, (2.0, 0.1))])
+def test_plain_integration_equals_adaptive_quadrature(n_levels, sigma, link):
+    cells, levels, cuts = some_table([(0, 0, 0), (0, 0, 1), (0, 1, 0)], n_levels, 1)
     found = plain(cuts, sigma, cells, levels, link)
-    np.testing.assert_allclose(found, by_quad(cuts, sigma, cells, levels, link), atol=1e-10)
+    np.testing.assert_allclose(found, by_quad(cuts, sigma, cells, levels, link), atol=1e-9)
 
 
 @pytest.mark.parametrize("n_levels", [2, 3, 5, 10])
@@ -231,7 +221,7 @@ def differences(cuts, sigma, cells, levels, link):
     def value(y):
         return plain(y[:-2].reshape(cuts.shape), y[-2:], cells, levels, link, sds=45.0).sum()
 
-    moves = step * np.eye(len(x)) * (x > 0)[:, None] + step * np.eye(len(x)) * (x < 0)[:, None]
+    moves = step * np.eye(len(x)) * (x != 0)[:, None]
     return np.array([(value(x + d) - value(x - d)) / (2 * step) for d in moves])
 
 
@@ -242,7 +232,7 @@ def test_logit_is_right_forty_units_away(name, sigma):
     value, slope, _ = reach_of(cuts, sigma, cells, FAR_LEVELS, LOGIT)
     expected = plain(cuts, sigma, cells, FAR_LEVELS, LOGIT, sds=45.0).sum()
     assert value == pytest.approx(expected, abs=1e-8)
-    moved = np.r_[cuts.ravel(), sigma] != 0  # where differences are taken
+    moved = np.r_[cuts.ravel(), sigma] != 0  # others have no difference on both sides
     numeric = differences(cuts, sigma, cells, FAR_LEVELS, LOGIT)
     np.testing.assert_allclose(slope[moved], numeric[moved], rtol=1e-5, atol=1e-6)
 
@@ -299,32 +289,32 @@ def test_an_outlying_scenario_is_reached(sigma, link):
 
 
 # Many generations and judges: each error counts 200 times, likelihoods are narrow. (drawn with,
-# evaluated at) standard deviations of the generation effect.
-MATCHED = [(s, s) for s in (1e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)]
-MISMATCHED = [(1.0, 0.05), (0.05, 1.0), (1.0, 0.3), (0.3, 0.02)]
+# evaluated at) standard deviations of the generation effect. A fit marks itself as failed above
+# 1e-3. Far from where the data are likely a generation may be 70 standard deviations out, beyond
+# the end of the Gaussian's weights; the log likelihood is then thousands below its maximum.
+MATCHED = [(s, s, 2e-5) for s in (1e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)]
+MISMATCHED = [(0.3, 0.02, 2e-5), (0.1, 1.0, 2e-5), (1.0, 0.3, 1e-3), (1.0, 0.05, 5e-2)]
 
 
-@pytest.mark.parametrize(("drawn", "at"), MATCHED + MISMATCHED[:2])
+@pytest.mark.parametrize(("drawn", "at", "error"), MATCHED + MISMATCHED)
 @pytest.mark.parametrize("n_levels", [4, 10])
 @pytest.mark.parametrize("link", LINKS)
-def test_finer_lattices_agree_at_size(drawn, at, n_levels, link):
-    # Largest: 6e-5 (10 levels, drawn with 1 and evaluated at 0.05), others below 3e-6. A fit
-    # marks itself as failed above 1e-3.
+def test_finer_lattices_agree_at_size(drawn, at, error, n_levels, link):
     cells, levels, cuts = drawn_table(2, 200, 33, n_levels, (1.0, drawn), link, 3)
     found = [on_lattice(cuts, (1.0, at), cells, levels, link, f).sum() for f in (1, 2, 4)]
-    assert found[0] == pytest.approx(found[1], abs=2e-4)
-    assert found[0] == pytest.approx(found[2], abs=2e-4)
+    assert found[0] == pytest.approx(found[1], abs=error)
+    assert found[0] == pytest.approx(found[2], abs=error)
 
 
-@pytest.mark.parametrize(("drawn", "at"), [(0.03, 0.03), (0.3, 0.3), (1.0, 0.05), (1.0, 1.0)])
+@pytest.mark.parametrize(("drawn", "at", "error"), [MATCHED[2], MATCHED[5], MISMATCHED[2]])
 @pytest.mark.parametrize("link", LINKS)
-def test_equals_plain_integration_at_size(drawn, at, link):
+def test_equals_plain_integration_at_size(drawn, at, error, link):
     cells, levels, cuts = drawn_table(1, 200, 33, 10, (1.0, drawn), link, 3)
-    # The scenario effect is known to a few hundredths: plain integration looks only there.
-    tried = np.linspace(-3, 3, 61)
+    # The scenario effect is known to a few hundredths: plain integration looks only around it.
+    tried = np.linspace(-3, 3, 13)
     top = [plain(cuts - a, (0, at), cells, levels, link, sds=3)[0] - a**2 / 2 for a in tried]
-    near = {"centre": tried[np.argmax(top)], "within": 1.0 if at < 0.5 else 1.5}
+    near = {"centre": tried[np.argmax(top)], "within": 1.0}
     expected = plain(cuts, (1.0, at), cells, levels, link, **near)
-    assert on_lattice(cuts, (1.0, at), cells, levels, link) == pytest.approx(expected, abs=5e-5)
+    assert on_lattice(cuts, (1.0, at), cells, levels, link) == pytest.approx(expected, abs=error)
     coarse = on_lattice(cuts, (1.0, at), cells, levels, link, SAMPLING)
-    assert coarse == pytest.approx(expected, abs=1e-2)
+    assert coarse == pytest.approx(expected, abs=10 * error)

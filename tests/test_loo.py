@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 from ordinal_panels import draw_panel
 from panels import crossed, cyclic, dense_covariance, frame_of, simulate
-from scipy import stats
+from scipy import special, stats
 from unsampled_fits import linear_fit, ordinal_fit
 
 import bayesjudge as bj
@@ -16,6 +16,7 @@ import bayesjudge.posterior.loo as loo_module
 from bayesjudge.design.cells import cells_by_model
 from bayesjudge.errors import BayesJudgeError, DesignError, FitError
 from bayesjudge.posterior import refits
+from bayesjudge.posterior.cell_calls import cell_terms, log_interval
 from bayesjudge.posterior.cell_likelihood import log_level_probabilities
 from bayesjudge.posterior.effects import calls_of
 from bayesjudge.posterior.linear_parameters import linear_parameters
@@ -130,6 +131,32 @@ BY_POINTS = {
     "repeated calls, one generation": (crossed(3, 1, 2, repeats=2), "linear"),
     "two models": ({"A": crossed(2, 2, 2), "B": [*crossed(2, 1, 2), (1, 1, 0)]}, "linear"),
 }
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(-1, 1), (5, 5.0001), (-np.inf, 0.3), (0.3, np.inf), (-np.inf, -40), (39, 40), (-31, -30.9)],
+)
+def test_intervals_far_out_keep_their_digits(low, high):
+    a, b = (-high, -low) if low > 0 else (low, high)
+    log_b = special.log_ndtr(b)
+    expected = log_b + np.log(-np.expm1(special.log_ndtr(a) - log_b))
+    assert log_interval(float(low), float(high)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("repeated", "calls"), [(0.0, 1), (0.3, 1), (0.0, 3), (0.3, 3)])
+def test_slopes_and_curvatures_are_those_of_differences(repeated, calls):
+    low, high = np.array([-np.inf, -0.5, 0.5])[:calls], np.array([-0.5, 0.5, np.inf])[:calls]
+    h = 1e-3
+
+    def value(at):
+        return cell_terms(low, high, at, 0.4, repeated)[0]
+
+    for at in (-3.0, 0.1, 2.0):
+        _, slope, curvature = cell_terms(low, high, at, 0.4, repeated)
+        assert slope == pytest.approx((value(at + h) - value(at - h)) / (2 * h), abs=1e-5)
+        second = (value(at + h) - 2 * value(at) + value(at - h)) / h**2
+        assert curvature == pytest.approx(-second, abs=1e-3)
 
 
 @pytest.mark.parametrize("case", ON_A_LATTICE)
@@ -612,13 +639,13 @@ def made(n=150, difference=-20.0, error=5.0, mc=0.1, fits=2):
     [
         (made(), "ordinal predicts scenarios", "better than linear: by 20.0 (standard error 5.0;"),
         (made(n=99), "Inconclusive", "but there are fewer than 100 scenarios."),
-        (made(difference=-3.9, error=1), "Inconclusive", "but the difference is below 4."),
-        (made(error=11), "Inconclusive", "but the difference is within two standard errors."),
+        (made(difference=-3.9, error=1), "Inconclusive", "but that is below 4."),
+        (made(error=11), "Inconclusive", "but that is within two standard errors."),
         (made(mc=9), "Inconclusive", "too few draws were used (Monte Carlo error 12.7)"),
         (
             made(n=50, difference=-1.0, error=0.2),
             "Inconclusive: ordinal is ahead of linear by 1.0",
-            "fewer than 100 scenarios and the difference is below 4.",
+            "fewer than 100 scenarios and that is below 4.",
         ),
         (made(fits=1), "ordinal: -100.0", "Pass other fits"),
     ],
@@ -631,6 +658,12 @@ def test_the_verdict_in_words(table, starts, says):
     assert doubted == (
         "Not reliable, since Pareto k is above 0.7 in some scenarios of linear. " + text
     )
+
+
+def test_the_verdict_names_all_fits():
+    table = pd.concat([made(), made(difference=-31.0, error=6.0).iloc[1:].rename({"linear": "x"})])
+    table.attrs["unit"] = "log density"
+    assert verdict(table).endswith(" Further behind ordinal: x by 31.0 (standard error 6.0).")
 
 
 @pytest.fixture(scope="module")
@@ -686,8 +719,10 @@ def test_rounded_gaussian_scores_on_many_levels_leave_little_to_choose():
     )
     frame["score"] = np.clip(np.round(2 * frame["score"]) / 2, 0, 10)
     scores = bj.read_scores(frame, scale=(0, 10, 0.5))
-    found = bj.loo(*(bj.fit(scores, model=name, seed=1) for name in ("linear", "ordinal")))
-    assert abs(found["difference"].iloc[1]) < 4 + 3 * found["se_difference"].iloc[1]
+    models = ("linear", "ordinal_probit")
+    found = bj.loo(*(bj.fit(scores, model=name, seed=1) for name in models))
+    # Thresholds that are estimated cost about half a unit each; the scores have a dozen levels.
+    assert abs(found["difference"].iloc[1]) < 15
     assert abs(found["difference"].iloc[1]) < 0.01 * abs(found["elpd"].iloc[0])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -71,9 +72,14 @@ def fit_all(
 ) -> tuple[xr.DataTree, ...]:
     """Fit several models to one table; bins are for those that need levels."""
     from bayesjudge.fitting import fit
+    from bayesjudge.levels import levels_of
     from bayesjudge.specs import read_spec
 
     specs = [(model, read_spec(model)) for model in models]
+    if any(spec.family == "cumulative" for _, spec in specs):
+        levels_of(scores, bins)  # refuses what has no levels before other models are fitted
+    elif bins is not None:
+        raise BayesJudgeError("--bins makes levels for an ordinal model, and --models names none.")
     return tuple(
         fit(
             scores,
@@ -109,16 +115,13 @@ def print_comparison(result: Comparison) -> None:
     problems = [str(problem) for problem in table.attrs["problems"]]
     sentences("Problems: fits that failed their diagnostics", problems, "red")
     mark = "" if result.passed else NOT_TRUSTED
-    interval = f"eti: equal-tailed {table.attrs['prob']:.0%} interval"
-    dropped = ["median", "anova_raw", "anova_paper"] + (["sd"] if show.narrow() else [])
-    shown = table.drop(
-        columns=[c for c in table if (c[-1] if isinstance(c, tuple) else c) in dropped]
-    )
     caption = (
-        f"{interval}. anova, reml: of a linear model, with scenario:judge if a fit has it. --json "
-        "and --out show more."
+        f"Posterior mean, with equal-tailed {table.attrs['prob']:.0%} interval. anova, reml: of a "
+        "linear model, with scenario:judge if a fit has it. --json and --out show more."
     )
-    show.console().print(show.table(shown, f"Variance components (score²){mark}", caption))
+    show.console().print(
+        show.table(_side_by_side(result), f"Variance components (score²){mark}", caption)
+    )
     sentences("Is the linear approximation good enough?", table.attrs["linear_enough"])
     if result.loo is not None:
         show.console().print(
@@ -130,6 +133,25 @@ def print_comparison(result: Comparison) -> None:
         sentences("Problems of leaving out scenarios", more, "yellow")
     print_rows(table)
     sentences("What scenario:judge does here", table.attrs["interaction"])
+
+
+def _side_by_side(result: Comparison) -> pd.DataFrame:
+    """Give each fit one column, so that a row can be read across."""
+    from bayesjudge.posterior.fits_together import fit_names
+
+    table, names = result.components, fit_names(result.fits)
+    if len(names) == 1:
+        table = pd.concat({names[0]: table, "reference": table[["anova", "reml"]]}, axis=1)
+    columns: dict[str, object] = {
+        name: [_interval(*row) for row in table[name][["mean", "eti_low", "eti_high"]].to_numpy()]
+        for name in names
+    }
+    columns |= {name: table["reference"][name] for name in ("anova", "reml")}
+    return pd.DataFrame(columns, index=table.index)
+
+
+def _interval(mean: float, low: float, high: float) -> str:
+    return show.text(mean) if math.isnan(mean) else f"{mean:.3g}  ({low:.2g} to {high:.2g})"
 
 
 def check_place(out: Path) -> None:

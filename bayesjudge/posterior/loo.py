@@ -325,8 +325,8 @@ def verdict(table: pd.DataFrame, unreliable: Sequence[str] = ()) -> str:
         reason
         for reason, holds in (
             (f"there are fewer than {SCENARIOS_MIN} scenarios", n < SCENARIOS_MIN),
-            (f"the difference is below {DIFFERENCE_MIN:g}", ahead < DIFFERENCE_MIN),
-            ("the difference is within two standard errors", not ahead >= 2 * error),
+            (f"that is below {DIFFERENCE_MIN:g}", ahead < DIFFERENCE_MIN),
+            ("that is within two standard errors", not ahead >= 2 * error),
             (
                 f"too few draws were used (Monte Carlo error {monte_carlo:.1f})",
                 2 * monte_carlo > ahead,
@@ -334,9 +334,17 @@ def verdict(table: pd.DataFrame, unreliable: Sequence[str] = ()) -> str:
         )
         if holds
     ]
+    behind = [
+        f"{name} by {-row['difference']:.1f} (standard error {row['se_difference']:.1f})"
+        for name, row in table.iloc[2:].iterrows()
+    ]
+    rest = f" Further behind {best}: {', '.join(behind)}." if behind else ""
     if open_because:
         return (
             f"{doubt}Inconclusive: {best} is ahead of {second} by {size}, but "
-            f"{' and '.join(open_because)}."
+            f"{' and '.join(open_because)}.{rest}"
         )
-    return f"{doubt}{best} predicts scenarios that it has not seen better than {second}: by {size}."
+    return (
+        f"{doubt}{best} predicts scenarios that it has not seen better than {second}: by {size}."
+        f"{rest}"
+    )
