@@ -73,11 +73,13 @@ def fit(
     Returns
     -------
     DataTree
-        In ArviZ's layout: ``posterior`` (``sigma_*``, ``mu``, ``gamma``), ``sample_stats``,
-        ``log_likelihood`` (by scenario, effects integrated out), ``log_prior``,
-        ``observed_data`` (the calls, up to a million), ``constant_data`` (sufficient
-        statistics), and attributes that record model, engine, seed, versions, diagnostics, the
-        warnings of the table's audit, and why some components are known only as sums.
+        In ArviZ's layout: ``posterior`` (``mu``, ``gamma`` and ``sigma_*``; of an ordinal model
+        ``mu``, ``gamma`` and ``variance`` on the score scale, ``threshold`` and ``latent_*`` on
+        that of the link), ``sample_stats``, ``log_likelihood`` (by scenario, effects integrated
+        out), ``log_prior``, ``observed_data`` (the calls, up to a million), ``constant_data``
+        (sufficient statistics), and attributes that record model, engine, seed, versions,
+        diagnostics, the warnings of the table's audit, and why some components are known only as
+        sums.
 
     Raises
     ------

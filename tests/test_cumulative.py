@@ -88,12 +88,12 @@ def test_wide_weights_do_so_too(sigma):
     np.testing.assert_allclose(factors(weights, rates), exact, rtol=2e-9)
     frequencies = np.linspace(0, 1.2 / sigma, 20) * 1j
     exact = np.exp(0.5 * sigma**2 * frequencies**2).real
-    np.testing.assert_allclose(factors(weights, frequencies), exact, rtol=1e-9)
+    np.testing.assert_allclose(factors(weights, frequencies), exact, rtol=1e-8)
 
 
 def test_narrow_weights_without_width_leave_a_function_alone():
     weights, derivative = narrow(0.0, 0.3, SQUARES, TO_WEIGHTS)
-    np.testing.assert_allclose(weights, np.eye(len(weights))[0], atol=1e-13)
+    np.testing.assert_allclose(weights, np.eye(len(weights))[0], atol=1e-11)
     assert not derivative.any()
 
 
@@ -103,9 +103,9 @@ def test_derivatives_of_the_weights(sigma):
         return (narrow(s, 0.3, SQUARES, TO_WEIGHTS) if sigma < 0.36 else wide(s, 0.3))[0]
 
     _, derivative = narrow(sigma, 0.3, SQUARES, TO_WEIGHTS) if sigma < 0.36 else wide(sigma, 0.3)
-    size, step = len(derivative), 1e-6
+    size, step = len(derivative), 1e-5
     numeric = (weights(sigma + step)[:size] - weights(sigma - step)[:size]) / (2 * step)
-    np.testing.assert_allclose(derivative, numeric, atol=1e-8)
+    np.testing.assert_allclose(derivative, numeric, atol=2e-6)
 
 
 @pytest.mark.parametrize("fineness", [SAMPLING, 1.0, 2.0])
@@ -158,10 +158,11 @@ def test_gradient_equals_differences(name, link, sigma):
         (8 * (value(x + d) - value(x - d)) - value(x + 2 * d) + value(x - 2 * d)) / (12 * step)
         for d in moves
     ]
-    for fineness, error in ((1.0, 2e-5), (SAMPLING, 1e-3)):
+    unit = np.r_[np.ones(cuts.size), sigma][x != 0]  # slopes in logs of standard deviations
+    for fineness, error in ((1.0, 1e-5), (SAMPLING, 1e-4)):
         found = evaluate([(cells, levels)], cuts[None], [sigma], link, fineness)
-        slope = np.r_[found[1].ravel(), found[2].ravel()]
-        np.testing.assert_allclose(slope[np.flatnonzero(x)], numeric, rtol=error, atol=error)
+        slope = np.r_[found[1].ravel(), found[2].ravel()][x != 0]
+        np.testing.assert_allclose(slope * unit, numeric * unit, rtol=error, atol=error)
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -208,14 +209,12 @@ def any_table(seed):
 @some
 def test_names_and_order_of_scenarios_generations_and_judges_do_not_matter(seed, link):
     rows, cells, levels, cuts, sigma, rng = any_table(seed)
-    by_row = levels[np.argsort(np.argsort([rows.index(r) for r in sorted(rows)], kind="stable"))]
     scenario, generation, judge = np.array(sorted(rows)).T
     of_scenario, of_generation = rng.permutation(50), rng.permutation(50)
     of_judge = rng.permutation(len(cuts))
     moved = np.c_[of_scenario[scenario], of_generation[generation], of_judge[judge]]
     order = np.lexsort(moved.T[::-1])
     other = cells_of([tuple(row) for row in moved[order].tolist()], np.zeros(len(rows)))
-    assert len(by_row) == len(levels)
     expected = log_likelihood(cells, levels, cuts, sigma, link)
     found = log_likelihood(other, levels[order], cuts[np.argsort(of_judge)], sigma, link)
     assert found == pytest.approx(expected, abs=1e-9)

@@ -196,9 +196,10 @@ def _verdict(found: Agreement, linear: str, ordinal: str) -> str:
         if crowded:
             return f"read the {ordinal} fit"
         return (
-            "no floor or ceiling makes that difference; the levels may be unevenly spaced, or the "
-            "noise have other tails than the link has (logit's are heavy, ordinal_probit's light), "
-            "and loo (--loo) says which model predicts better"
+            "no floor or ceiling makes that difference; the levels may be unevenly spaced, the "
+            "noise may have other tails than the link (try ordinal_probit), or, with many levels "
+            "for few scores, the prior on thresholds shows; loo (--loo) says which model predicts "
+            "better"
         )
     if crowded:
         return (

@@ -28,6 +28,8 @@ IntArray = NDArray[np.int64]
 
 PAIRS = 1  # of points for each draw and scenario, where there is no lattice
 
+_REPEATED = 40  # times the work of a score where repeated calls have an effect in common
+
 
 def log_level_probabilities(
     tree: xr.DataTree,
@@ -93,6 +95,14 @@ def log_level_probabilities(
         )
         found[:, cells.scenario_ids] += by_scenario
     return found
+
+
+def work(tree: xr.DataTree, tables: Sequence[Cells]) -> int:
+    """Say how much work one draw of a fit is, in scores."""
+    return sum(
+        len(cells.score) * (_REPEATED if linear_parameters(tree, cells).variances.cell.any() else 1)
+        for cells in tables
+    )
 
 
 def _on_a_lattice(

@@ -11,6 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesjudge.errors import FitError
+from bayesjudge.posterior.cell_likelihood import work
 from bayesjudge.posterior.effects import calls_of
 from bayesjudge.posterior.fits_together import fit_names, require_one_table
 from bayesjudge.posterior.ordinal_parameters import is_ordinal
@@ -31,9 +32,9 @@ DIFFERENCE_MIN = 4.0  # and for smaller differences
 LEVELS = "log probability of levels"
 DENSITY = "log density"
 
-# Draws at which a linear fit's probabilities of levels are computed: they take 5 µs a score.
+# Draws at which a linear fit's probabilities of levels are computed: about 20 s of computing.
 _DRAWS = (250, 4000)
-_SCORES_TIMES_DRAWS = 4_000_000
+_SCORES_TIMES_DRAWS = 8_000_000
 
 
 def loo(
@@ -70,7 +71,7 @@ def loo(
         The most scenarios of a fit that are left out by fitting again. If there are more, none is.
     draws : int, optional
         Draws at which a linear fit's probabilities of levels are computed, evenly spaced. Without,
-        4,000,000 over the number of scores, but at least 250. What fewer cost is in ``mc_error``.
+        8,000,000 over the number of scores, but at least 250. What fewer cost is in ``mc_error``.
     seed : int, optional
         Of the new fits, and of the points at which scenario:judge effects are integrated. The same
         seed gives the same numbers; without one, that of the first fit is used.
@@ -192,8 +193,8 @@ def _one(name: str, tree: xr.DataTree, how: _How) -> _One:
     else:
         how.say(f"{name}: probabilities of levels")
         calls = _calls(tree, how.scores)
-        chosen = _chosen(total, how.draws, len(calls))
         scored = Scored.of(calls, tree, how.ordinal)
+        chosen = _chosen(total, how.draws, work(tree, scored.tables))
         predicted = log_predicted(tree, scored, chosen, np.random.SeedSequence(how.seed))
         result = left_out(fitted, predicted, chosen)
     if not (result.k > K_MAX).any():
@@ -231,10 +232,10 @@ def _with_refits(name: str, tree: xr.DataTree, how: _How, result: LeftOut) -> _O
     return _One(elpd, result.k, variance, len(again), tuple(wrong))
 
 
-def _chosen(total: int, draws: int | None, scores: int) -> IntArray:
-    """Choose draws, evenly spaced."""
+def _chosen(total: int, draws: int | None, each: int) -> IntArray:
+    """Choose draws, evenly spaced, fewer where each is much work."""
     least, most = _DRAWS
-    number = draws or int(np.clip(_SCORES_TIMES_DRAWS // scores, least, most))
+    number = draws or int(np.clip(_SCORES_TIMES_DRAWS // each, least, most))
     return np.unique(np.linspace(0, total - 1, min(number, total)).astype(np.int64))
 
 

@@ -24,17 +24,18 @@ def panel_means(tree: xr.DataTree, prob: float = INTERVAL_PROB) -> pd.DataFrame:
     -------
     DataFrame
         Index model; columns ``mean, median, sd, eti_low, eti_high`` (score), for scenarios like
-        these (``attrs["target"]`` is "population"), and ``panel``: "all 5 judges", or "judge
-        subset only: 3 of 5", whose mean can't be compared with the others as it stands.
+        these (``attrs["target"]`` is "population"), and ``panel``: "all 5 judges", "one judge" if
+        there are no others, or "judge subset only: 3 of 5", whose mean can't be compared with the
+        others as it stands.
     """
     require_fit(tree)
     mu = tree["posterior"].to_dataset()["mu"]
     frame = pd.DataFrame(summarize(mu, prob), index=pd.Index(mu["model"].to_numpy(), name="model"))
     own = tree["constant_data"].to_dataset()["n_judges"].to_numpy()
     total = tree["posterior"].sizes["judge"]
+    whole = f"all {total} judges" if total > 1 else "one judge"
     frame["panel"] = [
-        f"all {total} judges" if count == total else f"judge subset only: {count} of {total}"
-        for count in own
+        whole if count == total else f"judge subset only: {count} of {total}" for count in own
     ]
     frame.attrs = {"prob": prob, "target": "population"}
     return frame

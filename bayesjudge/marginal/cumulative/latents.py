@@ -36,7 +36,7 @@ from bayesjudge.marginal.small_matrices import compiled
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-_FINENESS = 7.2  # on the lattice's scenario effects, whose spacing is 0.9 standard deviations
+_FINENESS = 6.0  # on the lattice's scenario effects, at most 0.75 standard deviations apart
 _NODES = 8  # to the least standard deviation of a generation effect
 _TABLE = 0.2  # spacing of likelihoods over the least width that they can have
 _DROP = 20.0  # of the log density, from the top, where it ends: 2e-9

@@ -29,9 +29,8 @@ _LARGEST = 0.3  # spacing; the logistic function has its poles at distance pi
 _NARROW = (3.0, 4.5)
 _WIDE = 0.9  # spacing over the standard deviation of that likelihood times the Gaussian
 _SAMPLED = 1.2  # standard deviation over spacing from which the Gaussian is sampled at the nodes
-# Spacing over the least standard deviation of a scenario's posterior, and the largest spacing.
-# With few calls it's the poles of the logistic function that matter, not that deviation.
-_FINE, _LARGEST_FINE = (0.75, 0.9), (0.5, np.inf)
+_FINE = 0.75  # spacing over the least standard deviation of a scenario's posterior
+_LARGEST_FINE = (0.5, np.inf)  # with few calls the poles matter before that deviation does
 
 
 @compiled
@@ -82,7 +81,7 @@ def fine_spacing(sigma_scenario, sigma_generation, scenario_calls, link, finenes
             total += scenario_calls[i, j] * k / (1.0 + k * sigma_generation**2)
         most = max(most, total)
     least = 1.0 / np.sqrt(1.0 / sigma_scenario**2 + most)
-    return min(_FINE[link] * least, _LARGEST_FINE[link]) / fineness
+    return min(_FINE * least, _LARGEST_FINE[link]) / fineness
 
 
 @compiled
