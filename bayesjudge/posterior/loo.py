@@ -110,6 +110,8 @@ def loo(
     for name, value, least in (("draws", draws, 4), ("max_refits", max_refits, 0)):
         if value is not None and (value != int(value) or value < least):
             raise FitError(f"{name} = {value!r} must be a whole number of at least {least}.")
+    if scores is not None:
+        _require_table_of(trees[0], scores)
     own_seed = int(trees[0].attrs["seed"]) if seed is None else seed
     if not 0 <= own_seed < 2**32:
         raise FitError(f"seed = {seed!r} must lie between 0 and 4294967295.")
@@ -248,6 +250,11 @@ def _calls(tree: xr.DataTree, scores: ScoreTable | None) -> Calls:
                 "million), and they are needed here: pass the table as scores=."
             )
         return calls_of(tree)
+    return scores.calls
+
+
+def _require_table_of(tree: xr.DataTree, scores: ScoreTable) -> None:
+    """Refuse a table that is not the one of a fit."""
     require_table(scores)
     sizes, calls = tree["constant_data"], np.zeros((len(scores.models), len(scores.judges)))
     np.add.at(calls, (scores.calls.model, scores.calls.judge), 1)
@@ -261,7 +268,6 @@ def _calls(tree: xr.DataTree, scores: ScoreTable | None) -> Calls:
     )
     if not same:
         raise FitError("scores= is not the table that these fits are of.")
-    return scores.calls
 
 
 def _table(found: dict[str, _One], scenarios: NDArray[np.str_]) -> pd.DataFrame:
