@@ -41,7 +41,11 @@ def plain_model(
             transform=pm.distributions.transforms.ordered,
             initval=np.log(share / (1 - share)) if link == "logit" else ndtri(share),
         )
-        pm.Potential("threshold_prior", induced_dirichlet(threshold, n_levels, link, concentration))
+        # Averaged over scenarios and generations, the levels' probabilities have the prior.
+        noise = np.pi**2 / 3 if link == "logit" else 1.0
+        unit = pt.sqrt(1 + (sigma_scenario**2 + sigma_generation**2) / noise)
+        prior = induced_dirichlet(threshold / unit, n_levels, link, concentration)
+        pm.Potential("threshold_prior", prior - (n_levels - 1) * pt.log(unit))
         alpha = sigma_scenario * pm.Normal("alpha_unit", shape=len(scenarios))
         beta = sigma_generation * pm.Normal("beta_unit", shape=len(answers))
         pm.Deterministic("alpha", alpha)

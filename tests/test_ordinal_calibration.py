@@ -24,8 +24,9 @@ def prior_draw(spec, rng):
     shares = rng.dirichlet(np.full(LEVELS, spec.threshold_prior.kwargs["concentration"]))
     sigma = {name: abs(rng.normal(0, prior.kwargs["sigma"])) for name, prior in spec.sd.items()}
     offsets = rng.normal(0, sigma["judge"], SIZES["K"])
+    unit = np.sqrt(1 + (sigma["scenario"] ** 2 + sigma["generation"] ** 2) / distribution.var())
     return {
-        "thresholds": distribution.ppf(np.cumsum(shares)[:-1]),
+        "thresholds": distribution.ppf(np.cumsum(shares)[:-1]) * unit,
         "sigma_scenario": sigma["scenario"],
         "sigma_generation": sigma["generation"],
         "offsets": offsets - offsets.mean(),

@@ -132,7 +132,11 @@ def prior_by_hand(layout, vector):
     mean_sd = layout.mean_prior.kwargs["sigma"]
     total += stats.norm(0, mean_sd).logpdf(zero_sum_coordinates(p.mean[0])).sum()
     concentration = layout.threshold_prior.kwargs["concentration"]
-    total += induced_dirichlet_logpdf(p.threshold[0], concentration, layout.spec.link)
+    noise = {"logit": np.pi**2 / 3, "probit": 1.0}[layout.spec.link]
+    unit = np.sqrt(1 + (p.effects[0] ** 2).sum(axis=1).mean() / noise)
+    scaled = p.threshold[0] / unit
+    total += induced_dirichlet_logpdf(scaled, concentration, layout.spec.link)
+    total -= len(scaled) * np.log(unit)
     if layout.scale_prior is not None:
         scale_sd = layout.scale_prior.kwargs["sigma"]
         total += stats.norm(0, scale_sd).logpdf(zero_sum_coordinates(p.log_scale[0])).sum()

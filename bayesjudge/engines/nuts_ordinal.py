@@ -59,7 +59,9 @@ def _model(d: Density, scale: Units) -> Any:
     size = len(scale.centre)
 
     def at(position: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = log_density(d, scale.centre + scale.root @ position)
+        # A step too far may overflow; the sampler counts what is not finite as a divergence.
+        with np.errstate(all="ignore"):
+            value, gradient = log_density(d, scale.centre + scale.root @ position)
         return value, scale.root.T @ gradient
 
     def start(seed: int) -> FloatArray:

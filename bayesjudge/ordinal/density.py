@@ -18,6 +18,7 @@ from bayesjudge.models import half_normal
 from bayesjudge.ordinal.layout import OrdinalLayout
 from bayesjudge.ordinal.parameters import (
     Places,
+    marginal_unit,
     offset_spread,
     parameters,
     places,
@@ -73,7 +74,9 @@ def log_densities(
     log_prior += _normal(vector[where.mean]) + _normal(vector[where.scale])
     spread = offset_spread(where, sigma, pt)
     log_prior += _normal(vector[where.offset] / spread) - pt.log(spread).sum()
-    log_prior += induced_dirichlet(layout.threshold_prior, layout.link, p.threshold)
+    unit = marginal_unit(layout, p.effects, pt)
+    log_prior += induced_dirichlet(layout.threshold_prior, layout.link, p.threshold / unit)
+    log_prior -= p.threshold.shape[0] * pt.log(unit)
     log_prior += vector[where.threshold][1:].sum()  # the Jacobian of gaps as logs
     if data is None:
         data = (*layout.tallies, np.full(len(layout.models), REACH))
@@ -84,8 +87,9 @@ def log_densities(
 def induced_dirichlet(prior: Prior, link: int, threshold: Any) -> Any:
     """Log density of thresholds whose level probabilities, at zero effect, are Dirichlet.
 
-    Betancourt (2019), Ordinal regression, section 2.2. Stated in NumPy by
-    `bayesjudge.priors.induced_dirichlet_logpdf`.
+    With thresholds divided by `marginal_unit`, it's the probabilities averaged over scenarios and
+    generations that are Dirichlet. Betancourt (2019), Ordinal regression, section 2.2. Stated in
+    NumPy by `bayesjudge.priors.induced_dirichlet_logpdf`.
     """
     concentration = prior.kwargs["concentration"]
     size = threshold.shape[0] + 1

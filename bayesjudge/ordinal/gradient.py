@@ -20,6 +20,7 @@ from bayesjudge.ordinal.parameters import (
     Z_BOUND,
     Places,
     draws_of_sigma,
+    marginal_unit,
     offset_spread,
     parameters,
     places,
@@ -109,8 +110,12 @@ def log_density(d: Density, vector: FloatArray) -> tuple[float, FloatArray]:
     stretch = np.exp(p.log_scale)
     in_own = in_table.sum(axis=0)
     in_threshold = stretch @ in_own + (1 - stretch) @ in_own.sum(axis=1) / len(p.threshold)
-    prior, slope = _induced_dirichlet(layout, p.threshold)
-    in_threshold += slope
+    unit = float(marginal_unit(layout, p.effects, np))
+    prior, slope = _induced_dirichlet(layout, p.threshold / unit)
+    prior -= len(p.threshold) * np.log(unit)
+    in_threshold += slope / unit
+    in_unit = -(slope @ p.threshold / unit + len(p.threshold)) / unit
+    in_effects += in_unit * p.effects / (unit * layout.noise * len(p.effects))
     gaps = np.exp(vector[where.threshold][1:])
     gradient[where.threshold] = np.r_[in_threshold.sum(), where.gaps.T @ in_threshold * gaps + 1]
     prior += vector[where.threshold][1:].sum()

@@ -98,6 +98,11 @@ class OrdinalLayout:
         """The link as `bayesjudge.marginal.cumulative` names it."""
         return _LINKS[self.spec.link]
 
+    @property
+    def noise(self) -> float:
+        """Variance of the link's noise (latent)."""
+        return float(np.pi**2 / 3) if self.link == LOGIT else 1.0
+
     def roles(self) -> FloatArray:
         """Return where each slot's standard deviation stands in the likelihood.
 

@@ -6,15 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
+from scipy import optimize, special
 
 from bayesjudge.marginal.cumulative.likelihood import value_and_gradient
 from bayesjudge.ordinal.gradient import density, log_density
 from bayesjudge.ordinal.layout import OrdinalLayout
-from bayesjudge.ordinal.parameters import places, to_parameters
+from bayesjudge.ordinal.parameters import Places, places, to_parameters
 
 FloatArray = NDArray[np.float64]
 
+_SEARCH = {"maxiter": 500, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-2}
 _STEP = 1e-3  # of the differences of gradients, in units of the vector
 _FLATTEST, _SHARPEST = 0.05, 1e8  # curvatures are kept between these
 _LEAST_REACH, _SPARE_REACH = 3.0, 0.5
@@ -58,7 +59,9 @@ def units(layout: OrdinalLayout) -> Units:
 
     start = np.zeros(where.size)
     start[where.threshold] = _start(layout)
-    found = optimize.minimize(downhill, start, jac=True, method="BFGS", options={"gtol": 1e-2})
+    found = optimize.minimize(
+        downhill, start, jac=True, method="L-BFGS-B", bounds=_bounds(where), options=_SEARCH
+    )
     centre = found.x
     curvature = np.stack(
         [
@@ -81,10 +84,20 @@ def _reach(layout: OrdinalLayout, centre: FloatArray) -> FloatArray:
     return np.asarray(reached + _SPARE_REACH)
 
 
+def _bounds(where: Places) -> list[tuple[float, float]]:
+    """Keep the search where the density is not flat or infinitely steep."""
+    found = [(-30.0, 30.0)] * where.size
+    found[where.sigma] = [(-4.0, 4.0)] * (where.sigma.stop - where.sigma.start)
+    gaps = slice(where.threshold.start + 1, where.threshold.stop)
+    found[gaps] = [(-10.0, 3.0)] * (gaps.stop - gaps.start)
+    return found
+
+
 def _start(layout: OrdinalLayout) -> FloatArray:
-    """Thresholds at the quantiles of the observed shares, each level given half a score."""
+    """Thresholds that give the observed shares, each level given half a score more."""
     counts = layout.levels.counts + 0.5
     below = np.cumsum(counts)[:-1] / counts.sum()
-    threshold = 1.5 * np.log(below / (1 - below))
+    # Effects spread latent scores about half as much again as the link's noise.
+    threshold = 1.5 * np.sqrt(layout.noise) * special.ndtri(below)
     middle = (len(threshold) - 1) // 2
     return np.asarray(np.r_[threshold[middle], np.log(np.diff(threshold))])

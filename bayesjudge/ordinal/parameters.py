@@ -128,6 +128,25 @@ def offset_spread(where: Places, sigma: Any, xp: Any) -> Any:
     return xp.sqrt(1.0 + (sigma[where.offset_sigma] / where.offset_error) ** 2)
 
 
+def marginal_unit(layout: OrdinalLayout, effects: Any, xp: Any) -> Any:
+    """Return how much wider than the link the latent scores of a scenario or another are spread.
+
+    Averaged over scenario and generation effects, the probability of at most level c is about
+    F(kappa_c / unit), unit² = 1 + (sigma_scenario² + sigma_generation²) / variance of the link, the
+    mean of the effects' variances taken over evaluated models. It's exact for the probit.
+
+    Parameters
+    ----------
+    layout : OrdinalLayout
+        The model.
+    effects : array or PyTensor matrix, shape (..., models, 2)
+        Standard deviations of scenario and generation (latent).
+    xp : module
+        `numpy` or `pytensor.tensor`.
+    """
+    return xp.sqrt(1.0 + (effects**2).sum(axis=-1).mean(axis=-1) / layout.noise)
+
+
 def parameters(
     layout: OrdinalLayout, where: Places, vector: Any, sigma: Any, xp: Any
 ) -> Parameters:

@@ -13,7 +13,7 @@ from bayesjudge.engines.draws import Draws
 from bayesjudge.engines.ordinal_panel import OrdinalPanel
 from bayesjudge.ordinal.components import known_components, why_score_sums
 from bayesjudge.ordinal.layout import OrdinalLayout
-from bayesjudge.ordinal.parameters import zero_sum_log_density
+from bayesjudge.ordinal.parameters import marginal_unit, zero_sum_log_density
 from bayesjudge.priors import induced_dirichlet_logpdf
 from bayesjudge.scores import ScoreTable
 from bayesjudge.terms import TERMS, parts
@@ -59,7 +59,7 @@ def ordinal_contents(
         groups={
             "posterior": posterior,
             "log_likelihood": log_likelihood_group(panel.log_likelihood, shape, layout.scenarios),
-            "log_prior": _log_prior(layout, posterior),
+            "log_prior": _log_prior(layout, posterior, panel),
             "constant_data": sizes_group(scores, layout.cells).merge(levels),
         },
         structure={
@@ -158,15 +158,17 @@ def _latent(
     return found
 
 
-def _log_prior(layout: OrdinalLayout, posterior: xr.Dataset) -> xr.Dataset:
+def _log_prior(layout: OrdinalLayout, posterior: xr.Dataset, panel: OrdinalPanel) -> xr.Dataset:
     """Log prior of thresholds, means, scales and standard deviations; offsets are likelihood."""
     threshold = posterior["threshold"].to_numpy()
+    unit = marginal_unit(layout, panel.latent.effects, np).reshape(threshold.shape[:2])
     concentration = layout.threshold_prior.kwargs["concentration"]
     dims = ("chain", "draw")
     terms: dict[str, tuple[tuple[str, ...], FloatArray]] = {
         "threshold": (
             dims,
-            induced_dirichlet_logpdf(threshold, concentration, layout.spec.link),
+            induced_dirichlet_logpdf(threshold / unit[..., None], concentration, layout.spec.link)
+            - threshold.shape[-1] * np.log(unit),
         )
     }
     if "latent_mu" in posterior:

@@ -58,8 +58,11 @@ def build(frame: pd.DataFrame, scale: tuple[float, ...], centred: bool) -> pm.Mo
             transform=pm.distributions.transforms.ordered,
             initval=np.log(share / (1 - share)),
         )
-        # At zero effects all shares of the levels are equally likely: a flat Dirichlet.
-        pm.Potential("shares", -(pt.softplus(threshold) + pt.softplus(-threshold)).sum())
+        # Averaged over effects all shares of the levels are equally likely: a flat Dirichlet.
+        unit = pt.sqrt(1 + (s_scenario**2 + s_generation**2).mean() / (np.pi**2 / 3))
+        scaled = threshold / unit
+        density = -(pt.softplus(scaled) + pt.softplus(-scaled)).sum() - (C - 1) * pt.log(unit)
+        pm.Potential("shares", density)
         beta = s_generation[of_generation] * pm.Normal("z_generation", shape=len(generations))
         if centred:
             gamma = pm.ZeroSumNormal("gamma", s_judge[:, None], shape=(T, K))
