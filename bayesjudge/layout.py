@@ -161,7 +161,7 @@ def lay_out(scores: ScoreTable, spec: Spec, prior_scale: float = 1.0) -> Layout:
         slots=slots,
         priors={
             name: widest([spec.sd[term] for term in parts(name)]).scaled(unit * prior_scale)
-            for name in {slot.name for slot in slots}
+            for name in dict.fromkeys(slot.name for slot in slots)
         },
         mean_prior=spec.mean.scaled(unit).shifted(low if spec.unit == "range" else 0.0),
         patterns=tuple(patterns(c) for c in cells),

@@ -149,10 +149,21 @@ class TestTree:
         _, tree = unsampled
         spec = read_spec(tree.attrs["model"])
         posterior, prior = tree["posterior"].to_dataset(), tree["log_prior"].to_dataset()
+        # Thresholds in units of the spread of scenarios, generations and the link's noise.
+        noise = np.pi**2 / 3 if spec.link == "logit" else 1.0
+        effects = [
+            (posterior[name] ** 2).fillna(0.0)
+            for name in posterior
+            if str(name).startswith(("latent_sigma_scenario", "latent_sigma_generation"))
+        ]
+        unit = np.sqrt(1 + sum(x.mean("model") for x in effects) / noise)
+        threshold, shape = posterior["threshold"].transpose("chain", "draw", "cut"), (2, 20, 1)
+        unit = np.broadcast_to(unit, shape[:2]).reshape(shape)
         concentration = spec.threshold_prior.kwargs["concentration"]
         np.testing.assert_allclose(
             prior["threshold"],
-            induced_dirichlet_logpdf(posterior["threshold"], concentration, spec.link),
+            induced_dirichlet_logpdf(threshold / unit, concentration, spec.link)
+            - 4 * np.log(unit[..., 0]),
         )
         sigmas = [name for name in posterior if str(name).startswith("latent_sigma_")]
         for name in sigmas:

@@ -170,7 +170,7 @@ def lay_out_ordinal(
         slots=slots,
         priors={
             name: widest([spec.sd[term] for term in parts(name)]).scaled(prior_scale)
-            for name in {slot.name for slot in slots}
+            for name in dict.fromkeys(slot.name for slot in slots)
         },
         mean_prior=spec.mean,
         threshold_prior=spec.threshold_prior,
