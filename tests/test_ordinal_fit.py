@@ -423,10 +423,10 @@ def test_agrees_with_explicit_latents_in_plain_pymc(name):
 @pytest.mark.evidence
 @pytest.mark.parametrize("name", ["ordinal_probit", "ordinal_judge_scale"])
 def test_others_agree_with_explicit_latents_in_plain_pymc(name):
-    compare_with_plain(name)
+    compare_with_plain(name, draws=5000)
 
 
-def compare_with_plain(name):
+def compare_with_plain(name, draws=2000):
     """Means and sds of all parameters within Monte Carlo error: an independent statement."""
     spec = read_spec(name)
     # A small effect of generations is sampled badly where it is explicit.
@@ -444,7 +444,7 @@ def compare_with_plain(name):
         judge_scale=spec.threshold_scale is not None,
     ):
         theirs = pm.sample(
-            draws=2000,
+            draws=draws,
             tune=1000,
             chains=4,
             cores=2,
@@ -461,7 +461,7 @@ def compare_with_plain(name):
             for tree, key in ((ours, own), (theirs, other))
         ]
         pair = [values.reshape(*values.shape[:2], -1) for values in pair]
-        assert pair[0].shape == pair[1].shape
+        assert pair[0].shape[2] == pair[1].shape[2]
         for k in range(pair[0].shape[-1]):
             a, b = (values[..., k] for values in pair)
             assert min(ess(a), ess(b)) > 1000, own
