@@ -21,7 +21,7 @@ from bayesjudge.marginal.strata import Strata, strata
 from bayesjudge.priors import Prior, widest
 from bayesjudge.scores import ScoreTable
 from bayesjudge.specs import Spec
-from bayesjudge.terms import TERMS, carrier, parts
+from bayesjudge.terms import TERMS, carrier, parts, place
 
 FloatArray = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ class Layout:
     def names(self) -> tuple[str, ...]:
         """Names of the terms and sums that some evaluated model has, in order."""
         found = {slot.name for slot in self.slots}
-        return tuple(sorted(found, key=lambda name: [TERMS.index(t) for t in parts(name)]))
+        return tuple(sorted(found, key=place))
 
     @property
     def by_judge(self) -> bool:

@@ -35,6 +35,11 @@ def parts(name: str) -> tuple[str, ...]:
     return tuple(name.split("+"))
 
 
+def place(name: str) -> list[int]:
+    """Say where a component or sum comes among others: by its terms, in their order."""
+    return [TERMS.index(term) for term in parts(name)]
+
+
 def carrier(terms: Iterable[str]) -> str:
     """Return the term whose place in the likelihood a confounded sum takes."""
     return min(terms, key=_CARRIERS.index)

@@ -10,10 +10,10 @@ import bayesjudge as bj
 from bayesjudge.design.cells import cells_by_model
 from bayesjudge.errors import FitError
 from bayesjudge.levels import levels_of
+from bayesjudge.marginal.cumulative.lattice import LINKS
 from bayesjudge.marginal.cumulative.likelihood import log_likelihood_by_scenario
 from bayesjudge.posterior.effects import calls_of
 from bayesjudge.posterior.ordinal_parameters import (
-    LINKS,
     effect_names,
     is_ordinal,
     level_codes,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bayesjudge.design.cells import Cells
 from bayesjudge.design.details import why_sums
 from bayesjudge.design.identify import Structure
-from bayesjudge.terms import TERMS, in_order, parts, sum_name
+from bayesjudge.terms import in_order, parts, place, sum_name
 
 
 def known_components(cells: Cells, structure: Structure) -> tuple[str, ...]:
@@ -29,7 +29,7 @@ def known_components(cells: Cells, structure: Structure) -> tuple[str, ...]:
     found = []
     for name in structure.names:
         found += [sum_name(terms) for terms in _groups(name, panel) if terms]
-    return tuple(sorted(found, key=lambda name: [TERMS.index(term) for term in parts(name)]))
+    return tuple(sorted(found, key=place))
 
 
 def why_score_sums(tables: Sequence[Cells], structures: Sequence[Structure]) -> dict[str, str]:

@@ -19,13 +19,11 @@ from bayesjudge.ordinal.layout import OrdinalLayout
 from bayesjudge.ordinal.parameters import (
     Z_BOUND,
     Places,
-    draws_of_sigma,
     marginal_unit,
     offset_spread,
     parameters,
     places,
-    prior_families,
-    prior_kwargs,
+    sigma_of,
 )
 
 FloatArray = NDArray[np.float64]
@@ -45,20 +43,11 @@ class Density:
         Where the parts of the vector are.
     reach : float array, shape (models,)
         Standard deviations of the scenario effects within which to integrate at first.
-    normal : int array
-        Slots with a HalfNormal prior.
-    scale : float array
-        Their priors' sigma.
-    roles : float array, shape (models, 2, slots)
-        Where the slots stand: scenario, generation.
     """
 
     layout: OrdinalLayout
     where: Places
     reach: FloatArray
-    normal: NDArray[np.int64]
-    scale: FloatArray
-    roles: FloatArray
 
 
 def density(layout: OrdinalLayout, reach: FloatArray | None = None) -> Density:
@@ -72,14 +61,10 @@ def density(layout: OrdinalLayout, reach: FloatArray | None = None) -> Density:
         Standard deviations of the scenario effects within which to integrate at first; more where
         data ask for it.
     """
-    normal = prior_families(layout).get("HalfNormal", [])
     return Density(
         layout=layout,
         where=places(layout),
         reach=np.full(len(layout.models), REACH) if reach is None else reach,
-        normal=np.array(normal, dtype=np.int64),
-        scale=prior_kwargs(layout, normal)["sigma"] if normal else np.zeros(0),
-        roles=layout.roles()[:, :2],
     )
 
 
@@ -99,7 +84,7 @@ def log_density(d: Density, vector: FloatArray) -> tuple[float, FloatArray]:
     """
     layout, where = d.layout, d.where
     raw = vector[where.sigma]
-    sigma = draws_of_sigma(layout, raw[None])[0]
+    sigma = sigma_of(where, raw)
     p = parameters(layout, where, vector, sigma, np)
     likelihood, in_table, in_effects, _ = value_and_gradient(
         layout.link, p.by_judge, p.effects, *layout.tallies, d.reach
@@ -141,7 +126,7 @@ def log_density(d: Density, vector: FloatArray) -> tuple[float, FloatArray]:
     in_own_sigma = in_product * u / spread**3
     in_own_sigma += in_spread * own_sigma / (where.offset_error**2 * spread)
 
-    in_sigma = np.tensordot(in_effects, d.roles, axes=2)
+    in_sigma = np.tensordot(in_effects, where.roles, axes=2)
     np.add.at(in_sigma, where.offset_sigma, in_own_sigma)
     more, gradient[where.sigma] = _sigmas(d, raw, sigma, in_sigma)
     return float(likelihood + prior + more), gradient
@@ -152,12 +137,13 @@ def _sigmas(
 ) -> tuple[float, FloatArray]:
     """Return the log prior of the first part of the vector, and the derivative in it."""
     slope, prior = np.empty(len(raw)), 0.0
-    z, own = raw[d.normal], sigma[d.normal]
+    normal, scale = d.where.normal, d.where.scale_of_normal
+    z, own = raw[normal], sigma[normal]
     # d sigma / d z is the ratio of the densities of z and sigma.
-    ratio = 0.5 * d.scale * np.exp(0.5 * (own / d.scale) ** 2 - 0.5 * z**2)
-    slope[d.normal] = in_sigma[d.normal] * np.where(np.abs(z) < Z_BOUND, ratio, 0.0) - z
+    ratio = 0.5 * scale * np.exp(0.5 * (own / scale) ** 2 - 0.5 * z**2)
+    slope[normal] = in_sigma[normal] * np.where(np.abs(z) < Z_BOUND, ratio, 0.0) - z
     prior += _normal(z)
-    for k in np.setdiff1d(np.arange(len(raw)), d.normal):
+    for k in np.setdiff1d(np.arange(len(raw)), normal):
         family = d.layout.priors[d.layout.slots[k].name]
         at, after, before = family.logpdf(np.exp(raw[k] + np.array([0.0, _STEP, -_STEP])))
         prior += float(at) + raw[k]

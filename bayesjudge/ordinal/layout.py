@@ -14,17 +14,15 @@ from bayesjudge.design.identify import Structure, identify
 from bayesjudge.errors import DesignError
 from bayesjudge.layout import Slot
 from bayesjudge.levels import Levels, levels_of
-from bayesjudge.marginal.cumulative.lattice import LOGIT, PROBIT
+from bayesjudge.marginal.cumulative.lattice import LINKS, LOGIT
 from bayesjudge.marginal.cumulative.tallies import Tallies, tallies
 from bayesjudge.priors import Prior, widest
 from bayesjudge.scores import ScoreTable
 from bayesjudge.specs import Spec
-from bayesjudge.terms import TERMS, carrier, parts, sum_name
+from bayesjudge.terms import TERMS, carrier, parts, place, sum_name
 from bayesjudge.wording import counted
 
 FloatArray = NDArray[np.float64]
-
-_LINKS = {"logit": LOGIT, "probit": PROBIT}
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +89,12 @@ class OrdinalLayout:
     def names(self) -> tuple[str, ...]:
         """Names of the latent terms and sums that some evaluated model has, in order."""
         found = {slot.name for slot in self.slots}
-        return tuple(sorted(found, key=lambda name: [TERMS.index(t) for t in parts(name)]))
+        return tuple(sorted(found, key=place))
 
     @property
     def link(self) -> int:
         """The link as `bayesjudge.marginal.cumulative` names it."""
-        return _LINKS[self.spec.link]
+        return LINKS[self.spec.link]
 
     @property
     def noise(self) -> float:

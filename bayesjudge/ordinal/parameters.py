@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, special, stats
+from scipy import linalg, special
 
 from bayesjudge.marginal.cumulative.lattice import LOGIT
 from bayesjudge.ordinal.layout import OrdinalLayout
@@ -56,6 +56,9 @@ class Places:
     offset_basis: FloatArray  # (models * judges, members of offset)
     offset_sigma: NDArray[np.int64]  # (members of offset,): the slot of its judge sd
     offset_error: FloatArray  # (members of offset,): about its posterior sd
+    normal: NDArray[np.int64]  # slots with a HalfNormal prior
+    scale_of_normal: FloatArray  # their priors' sigma
+    roles: FloatArray  # (models, 2, slots): where slots stand, scenario and generation
     gaps: FloatArray  # (thresholds, thresholds - 1)
     scale_basis: FloatArray  # (judges, members of scale)
 
@@ -102,6 +105,7 @@ def places(layout: OrdinalLayout) -> Places:
     for c in range(cuts):
         gaps[c, middle:c] = 1.0
         gaps[c, c:middle] = -1.0
+    normal = prior_families(layout).get("HalfNormal", [])
     scale_basis = np.zeros((K, 0)) if layout.scale_prior is None else zero_sum_basis(K)
     ends = np.cumsum([len(layout.slots), T - 1, columns, cuts, scale_basis.shape[1]])
     starts = np.r_[0, ends[:-1]]
@@ -118,6 +122,9 @@ def places(layout: OrdinalLayout) -> Places:
         offset_basis=linalg.block_diag(*bases).reshape(T * K, columns),
         offset_sigma=np.array(owner, dtype=np.int64),
         offset_error=np.array(error),
+        normal=np.array(normal, dtype=np.int64),
+        scale_of_normal=prior_kwargs(layout, normal)["sigma"] if normal else np.zeros(0),
+        roles=layout.roles()[:, :2],
         gaps=gaps,
         scale_basis=scale_basis,
     )
@@ -175,7 +182,7 @@ def parameters(
     centre = threshold.mean()
     own = centre + xp.exp(log_scale)[:, None] * (threshold - centre)[None, :]
     by_judge = own[None, :, :] - (mean[:, None] + offset)[:, :, None]
-    effects = xp.dot(layout.roles()[:, :2], sigma)
+    effects = xp.dot(where.roles, sigma)
     return Parameters(sigma, mean, offset, threshold, log_scale, by_judge, effects)
 
 
@@ -196,9 +203,7 @@ def to_parameters(layout: OrdinalLayout, where: Places, vectors: FloatArray) -> 
     """
     found = [
         parameters(layout, where, vector, sigma, np)
-        for vector, sigma in zip(
-            vectors, draws_of_sigma(layout, vectors[:, where.sigma]), strict=True
-        )
+        for vector, sigma in zip(vectors, sigma_of(where, vectors[:, where.sigma]), strict=True)
     ]
     return Parameters(*(np.stack(field) for field in zip(*found, strict=True)))
 
@@ -217,12 +222,18 @@ def prior_kwargs(layout: OrdinalLayout, members: list[int]) -> dict[str, FloatAr
     return {key: np.array([prior.kwargs[key] for prior in priors]) for key in priors[0].kwargs}
 
 
-def draws_of_sigma(layout: OrdinalLayout, raw: FloatArray) -> FloatArray:
-    """Turn draws of the first part of the vector into standard deviations."""
+def sigma_of(where: Places, raw: FloatArray) -> FloatArray:
+    """Turn the first part of vectors into standard deviations.
+
+    Parameters
+    ----------
+    where : Places
+        Of the model.
+    raw : float array, shape (..., slots)
+        First parts.
+    """
     sigma = np.exp(raw)
-    members = prior_families(layout).get("HalfNormal", [])
-    if members:
-        scale = prior_kwargs(layout, members)["sigma"]
-        z = np.clip(raw[:, members], -Z_BOUND, Z_BOUND)
-        sigma[:, members] = stats.halfnorm.ppf(special.ndtr(z)) * scale
-    return sigma
+    z = np.clip(raw[..., where.normal], -Z_BOUND, Z_BOUND)
+    # The quantile function of a HalfNormal; that of SciPy checks its input for longer.
+    sigma[..., where.normal] = special.ndtri((1 + special.ndtr(z)) / 2) * where.scale_of_normal
+    return np.asarray(sigma)

@@ -16,7 +16,7 @@ from bayesjudge.posterior.linear_terms import ALONE, OrdinalRow, ordinal_rows
 from bayesjudge.posterior.ordinal_parameters import is_ordinal
 from bayesjudge.posterior.references import references, what_the_interaction_changes
 from bayesjudge.settings import INTERVAL_PROB
-from bayesjudge.terms import TERMS, parts
+from bayesjudge.terms import place
 from bayesjudge.tree import problems
 
 STATISTICS = ["mean", "median", "sd", "eti_low", "eti_high"]
@@ -136,7 +136,7 @@ def _index(fits: Sequence[_Fit], models: Sequence[str]) -> pd.MultiIndex:
         key=lambda row: (
             models.index(row[0]),
             row in last,
-            [TERMS.index(term) for term in parts(row[1].removesuffix(ALONE))],
+            place(row[1].removesuffix(ALONE)),
         )
     )
     return pd.MultiIndex.from_tuples(rows, names=_INDEX)

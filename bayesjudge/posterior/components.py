@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from bayesjudge.errors import BayesJudgeError
-from bayesjudge.terms import TERMS, carrier, parts
+from bayesjudge.terms import carrier, parts, place
 from bayesjudge.tree import require_fit
 
 
@@ -59,7 +59,7 @@ def components(tree: xr.DataTree) -> xr.DataArray:
         share = (sigmas[free] ** 2 / K).fillna(0.0)
         if home is not None and home != free:
             found[home] = found[home] + share
-    order = sorted(found, key=lambda name: [TERMS.index(term) for term in parts(name)])
+    order = sorted(found, key=place)
     together = xr.concat(
         [found[name] for name in order], dim="component", coords="minimal", compat="override"
     )
@@ -89,6 +89,12 @@ def _one(name: str, sigma: xr.DataArray, posterior: xr.Dataset, K: xr.DataArray)
     return variance
 
 
+def require_probability(prob: float) -> None:
+    """Refuse what can't be the probability of an interval."""
+    if not 0 < prob < 1:
+        raise BayesJudgeError(f"prob = {prob!r} must lie between 0 and 1, such as 0.95.")
+
+
 def summarize(draws: xr.DataArray, prob: float) -> dict[str, np.ndarray]:
     """Mean, median, sd and equal-tailed interval over chains and draws.
 
@@ -110,8 +116,7 @@ def summarize(draws: xr.DataArray, prob: float) -> dict[str, np.ndarray]:
     BayesJudgeError
         When `prob` is not between 0 and 1.
     """
-    if not 0 < prob < 1:
-        raise BayesJudgeError(f"prob = {prob!r} must lie between 0 and 1, such as 0.95.")
+    require_probability(prob)
     tail = (1 - prob) / 2
     dims = ("chain", "draw")
     low, median, high = (

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from bayesjudge.design.cells import cells_by_model
 from bayesjudge.marginal.cumulative.latents import ballots, draw_effects
+from bayesjudge.marginal.cumulative.lattice import LINKS
 from bayesjudge.posterior.ordinal_parameters import (
     EFFECTS,
-    LINKS,
+    codes_by_table,
     effect_names,
-    level_codes,
     parameters_of,
 )
 from bayesjudge.scores import Calls
@@ -50,10 +50,7 @@ def latent_effects(
     alpha = np.full((draws, models, scenarios), np.nan)
     beta = np.full((draws, tree["constant_data"].sizes["generation"]), np.nan)
     tables = cells_by_model(calls, models)
-    codes = np.split(
-        level_codes(tree, np.concatenate([cells.score for cells in tables])),
-        np.cumsum([len(cells.score) for cells in tables])[:-1],
-    )
+    codes = codes_by_table(tables, tree)
     link = LINKS[str(tree.attrs["link"])]
     for cells, levels in zip(tables, codes, strict=True):
         t, width = cells.model, cells.n_scenarios + cells.n_generations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 
 from bayesjudge.design.cells import Cells
 from bayesjudge.errors import FitError
-from bayesjudge.marginal.cumulative.lattice import LOGIT, PROBIT
 from bayesjudge.marginal.cumulative.tallies import Tallies, tallies
 from bayesjudge.terms import carrier, parts
 from bayesjudge.tree import require_fit
@@ -19,7 +19,6 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 EFFECTS = ("scenario", "generation")
-LINKS = {"logit": LOGIT, "probit": PROBIT}
 
 _PREFIX = "latent_sigma_"
 _TIE = 2e-9  # of the distance of two levels, as where scores are cut into bins
@@ -141,6 +140,25 @@ def level_codes(tree: xr.DataTree, score: FloatArray) -> IntArray:
     return codes
 
 
+def codes_by_table(tables: Sequence[Cells], tree: xr.DataTree) -> list[IntArray]:
+    """Give the level of each call of each evaluated model.
+
+    Parameters
+    ----------
+    tables : sequence of Cells
+        The calls of each evaluated model.
+    tree : DataTree
+        An ordinal fit of them.
+    """
+    codes = level_codes(tree, np.concatenate([cells.score for cells in tables]))
+    return split_by_table(tables, codes)
+
+
+def split_by_table(tables: Sequence[Cells], values: IntArray) -> list[IntArray]:
+    """Cut what is known of each call into what is known of each evaluated model's."""
+    return np.split(values, np.cumsum([len(cells.score) for cells in tables])[:-1])
+
+
 def tallies_of(tables: tuple[Cells, ...], tree: xr.DataTree) -> Tallies:
     """Tally the levels of an ordinal fit's scores again, as when it was made.
 
@@ -151,9 +169,7 @@ def tallies_of(tables: tuple[Cells, ...], tree: xr.DataTree) -> Tallies:
     tree : DataTree
         The fit.
     """
-    codes = level_codes(tree, np.concatenate([cells.score for cells in tables]))
-    ends = np.cumsum([len(cells.score) for cells in tables])[:-1]
-    return tallies(list(zip(tables, np.split(codes, ends), strict=True)))
+    return tallies(list(zip(tables, codes_by_table(tables, tree), strict=True)))
 
 
 def _flat(array: xr.DataArray, *dims: str) -> FloatArray:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bayesjudge.design.cells import Cells, cells_by_model
 from bayesjudge.errors import BayesJudgeError, FitError
 from bayesjudge.levels import MOST
+from bayesjudge.posterior.components import require_probability
 from bayesjudge.posterior.effects import calls_of
 from bayesjudge.posterior.linear_parameters import LinearParameters, linear_parameters
 from bayesjudge.posterior.ordinal_parameters import (
@@ -20,6 +21,7 @@ from bayesjudge.posterior.ordinal_parameters import (
     is_ordinal,
     level_codes,
     parameters_of,
+    split_by_table,
 )
 from bayesjudge.settings import INTERVAL_PROB
 from bayesjudge.tree import require_fit
@@ -98,8 +100,7 @@ def level_frequencies(
     either.
     """
     require_fit(tree)
-    if not 0 < prob < 1:
-        raise BayesJudgeError(f"prob = {prob!r} must lie between 0 and 1, such as 0.95.")
+    require_probability(prob)
     if draws != int(draws) or draws < _LEAST:
         raise BayesJudgeError(f"draws = {draws!r} must be a whole number of at least {_LEAST}.")
     ordinal, rng = is_ordinal(tree), np.random.default_rng(seed)
@@ -118,8 +119,7 @@ def level_frequencies(
     chosen = np.unique(np.linspace(0, total - 1, int(draws)).astype(np.int64))
     scale = (float(tree.attrs["scale_low"]), float(tree.attrs["scale_high"]))
     frames, rows, off_scale = [], [], {}
-    ends = np.cumsum([len(cells.score) for cells in tables])[:-1]
-    for cells, own in zip(tables, np.split(codes, ends), strict=True):
+    for cells, own in zip(tables, split_by_table(tables, codes), strict=True):
         if parameters is None:
             replicates = _linear(linear_parameters(tree, cells).at(chosen), cells, values, rng)
             found = _count(replicates, cells, values, scale)

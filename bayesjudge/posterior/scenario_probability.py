@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from bayesjudge.design.cells import Cells, cells_by_model
 from bayesjudge.engines.conditional import blocks
 from bayesjudge.marginal import gaussian
+from bayesjudge.marginal.cumulative.lattice import LINKS
 from bayesjudge.marginal.cumulative.likelihood import log_likelihood_by_scenario
 from bayesjudge.marginal.cumulative.tallies import tallies
 from bayesjudge.marginal.patterns import patterns
 from bayesjudge.posterior.cell_likelihood import log_level_probabilities
 from bayesjudge.posterior.linear_parameters import linear_parameters
 from bayesjudge.posterior.ordinal_parameters import (
-    LINKS,
+    codes_by_table,
     is_ordinal,
-    level_codes,
     parameters_of,
 )
 from bayesjudge.scores import Calls
@@ -68,10 +68,9 @@ class Scored:
         if ordinal is None:
             none = tuple(np.zeros(len(cells.score), dtype=np.int64) for cells in tables)
             return cls(scenarios, tables, none, None)
-        codes = level_codes(ordinal, np.concatenate([cells.score for cells in tables]))
-        ends = np.cumsum([len(cells.score) for cells in tables])[:-1]
+        codes = codes_by_table(tables, ordinal)
         levels = ordinal["constant_data"]["level"].to_numpy()
-        return cls(scenarios, tables, tuple(np.split(codes, ends)), levels)
+        return cls(scenarios, tables, tuple(codes), levels)
 
     def only(self, scenario: int) -> Scored:
         """Ask for one scenario; judges stay those of the whole table."""

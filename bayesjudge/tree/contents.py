@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bayesjudge.design.cells import Cells, balance
 from bayesjudge.design.details import why_sums
 from bayesjudge.design.identify import Structure
+from bayesjudge.priors import Prior
 from bayesjudge.scores import ScoreTable
 
 FloatArray = NDArray[np.float64]
@@ -83,6 +84,11 @@ def log_likelihood_group(
         "scenario": list(scenarios),
     }
     return xr.Dataset({"score": array}, coords=coords)
+
+
+def log_prior_where_known(prior: Prior, values: FloatArray) -> FloatArray:
+    """Log prior density of draws; a parameter that a model does not have adds nothing."""
+    return np.where(np.isnan(values), 0.0, prior.logpdf(np.nan_to_num(values, nan=1.0)))
 
 
 def sizes_group(scores: ScoreTable, tables: Sequence[Cells]) -> xr.Dataset:

@@ -15,6 +15,7 @@ from bayesjudge.tree.contents import (
     Contents,
     axes,
     log_likelihood_group,
+    log_prior_where_known,
     reasons_of_sums,
     sizes_group,
 )
@@ -91,8 +92,7 @@ def _log_prior(layout: Layout, posterior: xr.Dataset) -> xr.Dataset:
     terms = {}
     for name, prior in priors.items():
         values = posterior[name]
-        # A parameter that a model does not have adds nothing.
-        density = np.where(np.isnan(values), 0.0, prior.logpdf(np.nan_to_num(values, nan=1.0)))
+        density = log_prior_where_known(prior, values.to_numpy())
         terms[name] = values.copy(data=density).drop_attrs()
     return xr.Dataset(terms)
 

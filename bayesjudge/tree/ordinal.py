@@ -16,8 +16,14 @@ from bayesjudge.ordinal.layout import OrdinalLayout
 from bayesjudge.ordinal.parameters import marginal_unit, zero_sum_log_density
 from bayesjudge.priors import induced_dirichlet_logpdf
 from bayesjudge.scores import ScoreTable
-from bayesjudge.terms import TERMS, parts
-from bayesjudge.tree.contents import Contents, axes, log_likelihood_group, sizes_group
+from bayesjudge.terms import TERMS, place
+from bayesjudge.tree.contents import (
+    Contents,
+    axes,
+    log_likelihood_group,
+    log_prior_where_known,
+    sizes_group,
+)
 
 FloatArray = NDArray[np.float64]
 _BY_MODEL = ("chain", "draw", "model")
@@ -88,9 +94,7 @@ def _score_scale(
         known_components(cells, structure)
         for cells, structure in zip(layout.cells, layout.structures, strict=True)
     ]
-    every = sorted(
-        {n for own in names for n in own}, key=lambda n: [TERMS.index(t) for t in parts(n)]
-    )
+    every = sorted({n for own in names for n in own}, key=place)
     mu = np.empty((*shape, models))
     gamma = np.full((*shape, models, judges), np.nan)
     variance = np.full((*shape, models, len(every)), np.nan)
@@ -100,7 +104,7 @@ def _score_scale(
             gamma[..., t, cells.judge_ids] = scale.gamma.reshape(*shape, -1)
         six = scale.variance.reshape(*shape, len(TERMS))
         for name in own:
-            members = [TERMS.index(term) for term in parts(name)]
+            members = place(name)
             variance[..., t, every.index(name)] = six[..., members].sum(axis=-1)
     return {
         "mu": xr.DataArray(mu, dims=_BY_MODEL, attrs={"units": "score", "meaning": "panel mean"}),
@@ -180,6 +184,6 @@ def _log_prior(layout: OrdinalLayout, posterior: xr.Dataset, panel: OrdinalPanel
         terms["latent_scale"] = (dims, zero_sum_log_density(logs, sd))
     for name, prior in layout.priors.items():
         values = posterior[f"latent_sigma_{name}"].to_numpy()
-        density = np.where(np.isnan(values), 0.0, prior.logpdf(np.nan_to_num(values, nan=1.0)))
+        density = log_prior_where_known(prior, values)
         terms[f"latent_sigma_{name}"] = (_BY_MODEL, density)
     return xr.Dataset(terms, coords={name: posterior[name] for name in _BY_MODEL})

@@ -38,7 +38,7 @@ _LOG_2 = math.log(2.0)
 
 
 @compiled
-def _ballot(rows, largest, judge, level, every, out):  # type: ignore[no-untyped-def]
+def ballot_likelihood(rows, largest, judge, level, every, out):  # type: ignore[no-untyped-def]
     """Write the likelihood of one ballot over a scale; return the log of that."""
     log_scale, scale = 0.0, 1.0
     out[:] = 1.0
@@ -60,7 +60,7 @@ def _ballot(rows, largest, judge, level, every, out):  # type: ignore[no-untyped
 
 
 @compiled
-def _average(values, weights, out):  # type: ignore[no-untyped-def]
+def averaged(values, weights, out):  # type: ignore[no-untyped-def]
     """Write the average of `values` at nodes that have all their neighbours."""
     reach, size = len(weights) - 1, len(out)
     w = weights[0]
@@ -101,7 +101,7 @@ def _log(values, mantissa, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def _spread(values, weights, out):  # type: ignore[no-untyped-def]
-    """Write the transpose of `_average`."""
+    """Write the transpose of `averaged`."""
     reach, size = len(weights) - 1, len(values)
     out[:] = 0.0
     w = weights[0]
@@ -244,8 +244,10 @@ def one_model(  # type: ignore[no-untyped-def]
         logs, scales, mantissa = np.empty((U, size)), np.empty(U), np.empty(size)
         for p in range(U):
             calls = slice(ballot_start[p], ballot_start[p + 1])
-            scales[p] = _ballot(rows, largest, judge[calls], level[calls], every, likelihood[p])
-            _average(likelihood[p], weights, average[p])
+            scales[p] = ballot_likelihood(
+                rows, largest, judge[calls], level[calls], every, likelihood[p]
+            )
+            averaged(likelihood[p], weights, average[p])
             for a in range(size):
                 floor = least * likelihood[p, a + sides_of_kernel]
                 average[p, a] = max(average[p, a], floor, _TINY)

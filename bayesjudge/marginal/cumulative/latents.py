@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesjudge.design.cells import Cells
-from bayesjudge.marginal.cumulative.compiled import _average, _ballot
+from bayesjudge.marginal.cumulative.compiled import averaged, ballot_likelihood
 from bayesjudge.marginal.cumulative.kernel import SQUARES, TO_WEIGHTS
 from bayesjudge.marginal.cumulative.lattice import (
     LOGIT,
@@ -195,8 +195,8 @@ def _scenarios(  # type: ignore[no-untyped-def]
         likelihood, logs = np.empty(len(nodes)), np.empty((U, size))
         for p in range(U):
             calls = slice(ballot_start[p], ballot_start[p + 1])
-            _ballot(rows, largest, judge[calls], level[calls], every, likelihood)
-            _average(likelihood, weights, logs[p])
+            ballot_likelihood(rows, largest, judge[calls], level[calls], every, likelihood)
+            averaged(likelihood, weights, logs[p])
             for a in range(size):
                 logs[p, a] = math.log(max(logs[p, a], _TINY))
         first, lagrange = stencils(effects, h, half)

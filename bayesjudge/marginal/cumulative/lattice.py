@@ -17,6 +17,7 @@ from bayesjudge.marginal.cumulative.kernel import narrow, wide
 from bayesjudge.marginal.small_matrices import compiled
 
 LOGIT, PROBIT = 0, 1
+LINKS = {"logit": LOGIT, "probit": PROBIT}  # as specifications name them
 # Nodes for a sampler, over those for 1e-8: a total off by 1e-5 moves no draw, and half the time
 # is saved. Every fit compares this lattice with one of twice as many nodes.
 SAMPLING = 0.75
