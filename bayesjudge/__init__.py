@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from bayesjudge.design.check import check
+    from bayesjudge.errors import BayesJudgeError, DesignError, FitError, ScoreError, SpecError
     from bayesjudge.estimates.anova import anova, judge_f_test, judge_means, mean_squares
     from bayesjudge.estimates.reml import reml
     from bayesjudge.examples import load as example
@@ -28,7 +29,12 @@ if TYPE_CHECKING:
     from bayesjudge.tree import load, problems, save
 
 _HOMES = {
+    "BayesJudgeError": "errors",
+    "DesignError": "errors",
+    "FitError": "errors",
+    "ScoreError": "errors",
     "ScoreTable": "scores",
+    "SpecError": "errors",
     "anova": "estimates.anova",
     "check": "design.check",
     "compare": "posterior.comparison",
@@ -51,7 +57,12 @@ _HOMES = {
 }
 
 __all__ = [
+    "BayesJudgeError",
+    "DesignError",
+    "FitError",
+    "ScoreError",
     "ScoreTable",
+    "SpecError",
     "__version__",
     "anova",
     "check",

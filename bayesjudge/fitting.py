@@ -39,6 +39,7 @@ def fit(
     tune: int | None = None,
     prior_scale: float = 1.0,
     bins: int | None = None,
+    keep_unused_levels: bool = False,
     progress: bool = False,
     on_stage: Callable[[str], None] | None = None,
 ) -> xr.DataTree:
@@ -65,6 +66,9 @@ def fit(
     bins : int, optional
         For an ordinal model of scores that are not levels: cut the scale into this many levels of
         equal width. It is noted in the fit.
+    keep_unused_levels : bool
+        For an ordinal model: whether declared levels that never occur have a probability all the
+        same, from the prior. On small tables panel means and variances then lean on it.
     progress : bool
         Whether to show the sampler's progress bar.
     on_stage : callable, optional
@@ -99,6 +103,10 @@ def fit(
         raise FitError(
             f"bins = {bins!r} makes levels for an ordinal model; {spec.name} needs none."
         )
+    if keep_unused_levels and spec.family != "cumulative":
+        raise FitError(
+            f"keep_unused_levels is for an ordinal model; {spec.name} has no levels: leave it out."
+        )
     say("auditing the table")
     design = check(scores)
     say("laying the model on the table")
@@ -106,7 +114,8 @@ def fit(
     how = Sampling(used, chains, draws, warm_up, progress)
     if spec.family == "cumulative":
         contents, sampled, extra = _ordinal(
-            lay_out_ordinal(scores, spec, prior_scale, bins), scores, how, say
+            lay_out_ordinal(scores, spec, prior_scale, bins, keep_unused_levels=keep_unused_levels),
+            *(scores, how, say),
         )
     else:
         contents, sampled, extra = _linear(lay_out(scores, spec, prior_scale), scores, how, say)

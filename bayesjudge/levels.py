@@ -40,7 +40,7 @@ class Levels:
     codes : int64 array, shape (scores,)
         The position in `values` of each score that is present, aligned with `ScoreTable.calls`.
     counts : int64 array, shape (levels,)
-        How often each level is used; 0 for a declared level that never is.
+        How often each level is used; 0 for a declared level that never is, where such are kept.
     declared : bool
         Whether the user declared these values as levels.
     notes : tuple of str
@@ -64,11 +64,11 @@ class Levels:
         return short if len(set(short)) == len(short) else tuple(map(repr, self.values.tolist()))
 
 
-def levels_of(scores: ScoreTable, bins: int | None = None) -> Levels:
+def levels_of(scores: ScoreTable, bins: int | None = None, *, keep_unused: bool = False) -> Levels:
     """Find the levels of a table: declared, or observed, or bins of its range.
 
-    Declared levels (``levels=``, or a scale with a step) are all levels, used or not, up to
-    `MOST`; of a longer scale the values that occur are. Without them the distinct scores are.
+    Of declared levels (``levels=``, or a scale with a step) those that occur are the levels.
+    Without them the distinct scores are.
 
     Parameters
     ----------
@@ -77,6 +77,8 @@ def levels_of(scores: ScoreTable, bins: int | None = None) -> Levels:
     bins : int, optional
         Cut the scale into this many bins of equal width, and let those that hold a score be the
         levels, with their midpoints as values.
+    keep_unused : bool
+        Whether all declared levels are levels, used or not. There may be up to `MOST`.
 
     Returns
     -------
@@ -88,14 +90,22 @@ def levels_of(scores: ScoreTable, bins: int | None = None) -> Levels:
         If the scores are all the same, or continuous, or not on the declared scale; or bins are
         not needed or hold all scores in one.
     FitError
-        If ``bins`` is not a whole number from 2 to `MOST`.
+        If ``bins`` is not a whole number from 2 to `MOST`, or unused levels are to be kept where
+        none are declared.
     """
     values, codes = _distinct(scores.calls.score)
     _require_two(values, codes)
+    if keep_unused and (bins is not None or scores.levels is None):
+        raise FitError(
+            "keep_unused_levels keeps declared levels that never occur, and "
+            f"{'bins= makes levels' if bins is not None else 'no levels were declared'}: leave it "
+            "out (--keep-unused-levels), or declare levels= or a scale with a step (--levels, "
+            "--scale LOW:HIGH:STEP)."
+        )
     if bins is not None:
         return _binned(scores, len(values), _whole(bins))
     if scores.levels is not None:
-        return _declared(scores, np.array(scores.levels), values, codes)
+        return _declared(scores, np.array(scores.levels), values, codes, keep_unused)
     _refuse_continuous(scores, values)
     _refuse_outside(scores)
     note = (
@@ -122,7 +132,11 @@ def _distinct(score: FloatArray) -> tuple[FloatArray, IntArray]:
 
 
 def _declared(
-    scores: ScoreTable, declared: FloatArray, values: FloatArray, codes: IntArray
+    scores: ScoreTable,
+    declared: FloatArray,
+    values: FloatArray,
+    codes: IntArray,
+    keep_unused: bool,
 ) -> Levels:
     upper = np.clip(np.searchsorted(declared, values), 1, len(declared) - 1)
     nearer = values - declared[upper - 1] < declared[upper] - values
@@ -133,23 +147,44 @@ def _declared(
     codes = level[codes].astype(np.int64)
     _require_two(declared, codes)
     used = np.unique(codes)
-    if len(declared) <= MOST:
-        unused = np.delete(declared, used)
-        note = (
-            f"{counted(len(unused), 'declared level is', 'declared levels are')} never used "
-            f"({_list(unused)}). All {len(declared)} are kept; where one is never used, its "
-            "probability rests on the prior."
+    unused = np.delete(declared, used)
+    if keep_unused and len(declared) <= MOST:
+        return _levels(scores, declared, codes, declared=True, notes=_kept(declared, unused))
+    if keep_unused:
+        raise DesignError(
+            f"{len(declared):,} levels are declared, more than the {MOST} that a cumulative link "
+            "model can have here, so they can't all be kept. Leave keep_unused_levels= "
+            "(--keep-unused-levels) out: then only the levels that occur are."
         )
-        notes = [note] if len(unused) else []
-        return _levels(scores, declared, codes, declared=True, notes=notes)
-    _refuse_continuous(scores, declared[used])
-    note = (
-        f"{len(declared):,} levels are declared, more than {MOST}: only the {len(used)} that occur "
-        f"are levels ({_list(declared[used])}). A cumulative link model can't tell apart levels "
-        "that never occur; scores in between have probability zero in this model."
-    )
+    if len(declared) > MOST:
+        _refuse_continuous(scores, declared[used])
     place = np.searchsorted(used, codes).astype(np.int64)
-    return _levels(scores, declared[used], place, declared=True, notes=[note])
+    return _levels(
+        scores, declared[used], place, declared=True, notes=_left_out(declared[used], unused)
+    )
+
+
+def _kept(declared: FloatArray, unused: FloatArray) -> list[str]:
+    if not len(unused):
+        return []
+    note = (
+        f"{counted(len(unused), 'declared level is', 'declared levels are')} never used "
+        f"({_list(unused)}). All {len(declared)} are kept, as asked for; where one is never used, "
+        "its probability rests on the prior, and with it panel means and variances."
+    )
+    return [note]
+
+
+def _left_out(used: FloatArray, unused: FloatArray) -> list[str]:
+    if not len(unused):
+        return []
+    note = (
+        f"{counted(len(unused), 'declared level is', 'declared levels are')} never used "
+        f"({_list(unused)}): the {len(used)} that occur are the levels ({_list(used)}), and the "
+        "others have probability zero in this model, as the scores do not say how rare they are. "
+        "keep_unused_levels=True (--keep-unused-levels) keeps them, with the prior's probability."
+    )
+    return [note]
 
 
 def _binned(scores: ScoreTable, distinct: int, bins: int) -> Levels:

@@ -114,7 +114,7 @@ MEAN_FAMILIES: Mapping[str, Family] = {
 
 # Joint families: the values sum to zero; the thresholds give the levels Dirichlet probabilities.
 ZERO_SUM_FAMILIES: Mapping[str, Parameters] = {"ZeroSumNormal": Parameters(("sigma",))}
-THRESHOLD_FAMILIES: Mapping[str, Parameters] = {"InducedDirichlet": Parameters(("concentration",))}
+THRESHOLD_FAMILIES: Mapping[str, Parameters] = {"InducedDirichlet": Parameters(("total",))}
 
 _FAMILIES = {**SD_FAMILIES, **MEAN_FAMILIES}
 

@@ -17,7 +17,7 @@ def plain_model(
     n_levels,
     link="logit",
     sd_scale=2.0,
-    concentration=1.0,
+    total=2.0,
     judge_scale=False,
 ):
     """P(level <= c) = F(threshold_c - (alpha_i + beta_ij + gamma_l)), F logistic or normal.
@@ -44,7 +44,7 @@ def plain_model(
         # Averaged over scenarios and generations, the levels' probabilities have the prior.
         noise = np.pi**2 / 3 if link == "logit" else 1.0
         unit = pt.sqrt(1 + (sigma_scenario**2 + sigma_generation**2) / noise)
-        prior = induced_dirichlet(threshold / unit, n_levels, link, concentration)
+        prior = induced_dirichlet(threshold / unit, n_levels, link, total / n_levels)
         pm.Potential("threshold_prior", prior - (n_levels - 1) * pt.log(unit))
         alpha = sigma_scenario * pm.Normal("alpha_unit", shape=len(scenarios))
         beta = sigma_generation * pm.Normal("beta_unit", shape=len(answers))

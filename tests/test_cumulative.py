@@ -353,7 +353,5 @@ def test_compiled_functions_are_kept_by_the_code_they_were_compiled_from(monkeyp
     assert version == _by_numba(CumulativeMarginal(PROBIT))[1]
     folder = tmp_path / "marginal" / "cumulative"
     folder.mkdir(parents=True)
-    (folder / "op.py").write_text("")
-    (folder.parent / "small_matrices.py").write_text("")
     monkeypatch.setattr("bayesjudge.marginal.cumulative.op.__file__", str(folder / "op.py"))
     assert _by_numba(CumulativeMarginal(LOGIT))[1] != version

@@ -106,19 +106,47 @@ class TestLevels:
         ):
             assert part in note
 
-    def test_declared_levels_are_all_levels_also_those_at_the_ends_that_are_never_used(self):
+    def test_declared_levels_that_never_occur_are_left_out_and_named(self):
         levels = found(table_of(repeated([3, 5, 6]), scale=(1, 8, 1)))
+        assert list(levels.values) == [3, 5, 6]
+        assert list(levels.counts) == [6, 6, 6]
+        assert levels.declared
+        [note] = levels.notes
+        for part in (
+            "5 declared levels are never used (1, 2, 4, 7, 8): the 3 that occur are the levels",
+            "probability zero in this model",
+            "keep_unused_levels=True (--keep-unused-levels)",
+        ):
+            assert part in note
+
+    def test_declared_levels_that_never_occur_can_be_kept(self):
+        levels = found(table_of(repeated([3, 5, 6]), scale=(1, 8, 1)), keep_unused=True)
         assert list(levels.values) == list(range(1, 9))
         assert list(levels.counts) == [0, 0, 6, 0, 6, 6, 0, 0]
         assert levels.declared
         [note] = levels.notes
         assert note.startswith("5 declared levels are never used (1, 2, 4, 7, 8).")
-        assert "All 8 are kept" in note
+        assert "All 8 are kept, as asked for" in note
         assert "its probability rests on the prior" in note
 
     def test_one_declared_level_is_never_used(self):
-        [note] = found(table_of(repeated([1, 2]), levels=[1, 2, 3])).notes
-        assert note.startswith("1 declared level is never used (3).")
+        for keep in (False, True):
+            [note] = found(table_of(repeated([1, 2]), levels=[1, 2, 3]), keep_unused=keep).notes
+            assert note.startswith("1 declared level is never used (3)")
+
+    @pytest.mark.parametrize("options", [{}, {"scale": (1, 5)}])
+    def test_unused_levels_are_kept_only_where_levels_are_declared(self, options):
+        with pytest.raises(FitError, match="no levels were declared: leave it out"):
+            levels_of(table_of(repeated([1, 2, 4]), **options), keep_unused=True)
+
+    def test_unused_levels_are_not_kept_beside_bins(self):
+        scores = table_of(repeated([1, 2, 4]), scale=(1, 5, 1))
+        with pytest.raises(FitError, match="bins= makes levels"):
+            levels_of(scores, bins=2, keep_unused=True)
+
+    def test_more_unused_levels_than_can_be_modelled_are_not_kept(self):
+        with pytest.raises(DesignError, match="101 levels are declared, more than the 50"):
+            levels_of(table_of(repeated([0, 25, 90]), scale=(0, 100, 1)), keep_unused=True)
 
     def test_all_declared_levels_used_often_leave_nothing_to_say(self):
         assert found(table_of(repeated([1, 2, 3]), scale=(1, 3, 1))).notes == ()
@@ -128,22 +156,17 @@ class TestLevels:
         assert list(levels.values) == [0, 25, 90]
         assert levels.declared
         [note] = levels.notes
-        for part in (
-            "101 levels are declared, more than 50",
-            "only the 3 that occur are levels (0, 25, 90)",
-            "can't tell apart levels that never occur",
-            "probability zero in this model",
-        ):
-            assert part in note
+        assert note.startswith("98 declared levels are never used (1, 2, 3")
+        assert "the 3 that occur are the levels (0, 25, 90)" in note
 
     def test_as_many_declared_levels_as_can_be_modelled(self):
-        assert len(found(table_of(repeated([1, 9]), scale=(1, MOST, 1))).values) == MOST
-        assert len(found(table_of(repeated([1, 9]), scale=(0, MOST, 1))).values) == 2
+        scores = table_of(repeated([1, 9]), scale=(1, MOST, 1))
+        assert len(found(scores, keep_unused=True).values) == MOST
 
     def test_declared_levels_are_never_taken_for_continuous(self):
         score = np.random.default_rng(0).permutation(np.arange(30))
         levels = found(table_of(score, scale=(0, 39, 1)))
-        assert len(levels.values) == 40
+        assert len(levels.values) == 30
 
     def test_a_level_used_once_is_named_with_the_place_of_its_score(self):
         score = [*repeated([1, 2], 4), 3, 5]
@@ -172,7 +195,7 @@ class TestLevels:
             [frame_of(repeated([1, 2])), frame_of(repeated([3, 4])).assign(model="n")]
         )
         scores = read_scores(frame, scale=(1, 4, 1)).select(models="n")
-        assert list(found(scores).counts) == [0, 0, 6, 6]
+        assert list(found(scores, keep_unused=True).counts) == [0, 0, 6, 6]
 
     def test_scores_within_rounding_are_one_level(self):
         score = [*repeated([0.1 * 3, 0.3, 0.7]), 0.1 * 7]
@@ -419,7 +442,7 @@ class TestRefused:
         with pytest.raises(DesignError, match=r"6 scores are not among .*Averages.*--repeats keep"):
             levels_of(scores)
         kept = read_scores(frame, scale=(1, 3, 1), repeats="keep")
-        assert list(found(kept).counts) == [6, 18, 0]
+        assert list(found(kept).counts) == [6, 18]
 
     def test_averages_that_look_continuous(self):
         rng = np.random.default_rng(6)

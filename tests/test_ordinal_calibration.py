@@ -21,7 +21,7 @@ REPLICATES, DRAWS, THINNED = 200, 500, 99
 def prior_draw(spec, rng):
     """One draw of the parameters of one evaluated model from the priors of a specification."""
     distribution = {"logit": stats.logistic, "probit": stats.norm}[spec.link]
-    shares = rng.dirichlet(np.full(LEVELS, spec.threshold_prior.kwargs["concentration"]))
+    shares = rng.dirichlet(np.full(LEVELS, spec.threshold_prior.kwargs["total"] / LEVELS))
     sigma = {name: abs(rng.normal(0, prior.kwargs["sigma"])) for name, prior in spec.sd.items()}
     offsets = rng.normal(0, sigma["judge"], SIZES["K"])
     unit = np.sqrt(1 + (sigma["scenario"] ** 2 + sigma["generation"] ** 2) / distribution.var())
@@ -53,18 +53,38 @@ def quantities(parameters, layout):
     } | {f"variance {k}": scale.variance[:, k] for k in range(6)}
 
 
+def table_from_the_prior(spec, rng, keep_unused):
+    """Draw parameters and a table until all levels occur, or until one doesn't.
+
+    Which tables are looked at depends on them alone, so the truth is still a draw from their
+    posterior.
+    """
+    while True:
+        truth = prior_draw(spec, rng)
+        frame = draw_panel(
+            *SIZES.values(),
+            **truth,
+            values=range(LEVELS),
+            link=spec.link,
+            seed=int(rng.integers(2**31)),
+        )
+        used = frame["score"].nunique()
+        if used == LEVELS and not keep_unused:
+            return truth, lay_out_ordinal(read_scores(frame, levels=range(LEVELS)), spec)
+        if 1 < used < LEVELS and keep_unused:
+            scores = read_scores(frame, levels=range(LEVELS))
+            return truth, lay_out_ordinal(scores, spec, keep_unused_levels=True)
+
+
 @pytest.mark.evidence
+@pytest.mark.parametrize("keep_unused", [False, True])
 @pytest.mark.parametrize("name", ["ordinal", "ordinal_probit"])
-def test_ranks_of_the_truth_among_posterior_draws_are_uniform(name):
+def test_ranks_of_the_truth_among_posterior_draws_are_uniform(name, keep_unused):
     spec = read_spec(name)
     rng = np.random.default_rng(1)
     ranks = []
     for replicate in range(REPLICATES):
-        truth = prior_draw(spec, rng)
-        frame = draw_panel(
-            *SIZES.values(), **truth, values=range(LEVELS), link=spec.link, seed=replicate
-        )
-        layout = lay_out_ordinal(read_scores(frame, levels=range(LEVELS)), spec)
+        truth, layout = table_from_the_prior(spec, rng, keep_unused)
         where = places(layout)
         sampled = sample_ordinal(layout, Sampling(replicate, chains=2, draws=DRAWS, tune=200))
         vectors = sampled.values.reshape(-1, where.size)

@@ -58,15 +58,15 @@ def table(rows, levels=4, seed=0):
     return read_scores(frame, levels=list(range(1, levels + 1)), repeats="keep")
 
 
-def written(path, name, priors=PRIORS, concentration=1.0):
+def written(path, name, priors=PRIORS, total=2.0):
     """A copy of a shipped specification with other priors."""
     text = (Path(__file__).parents[1] / "models" / f"{name}.toml").read_text(encoding="utf-8")
     for term, prior in priors.items():
         line = rf"^{term} = {{ dist = .*$"
         text, found = re.subn(line, f"{term} = {{ dist = {prior} }}", text, flags=re.MULTILINE)
         assert found == 1
-    assert text.count("concentration = 1.0") == 1
-    text = text.replace("concentration = 1.0", f"concentration = {concentration}")
+    assert text.count("total = 2.0") == 1
+    text = text.replace("total = 2.0", f"total = {total}")
     path = path / "mine.toml"
     path.write_text(text, encoding="utf-8")
     return read_spec(path)
@@ -131,7 +131,7 @@ def prior_by_hand(layout, vector):
             total += stats.norm(0, sigma).logpdf(zero_sum_coordinates(own)).sum()
     mean_sd = layout.mean_prior.kwargs["sigma"]
     total += stats.norm(0, mean_sd).logpdf(zero_sum_coordinates(p.mean[0])).sum()
-    concentration = layout.threshold_prior.kwargs["concentration"]
+    concentration = layout.threshold_prior.kwargs["total"] / len(layout.levels.values)
     noise = {"logit": np.pi**2 / 3, "probit": 1.0}[layout.spec.link]
     unit = np.sqrt(1 + (p.effects[0] ** 2).sum(axis=1).mean() / noise)
     scaled = p.threshold[0] / unit
@@ -204,11 +204,31 @@ def test_evaluated_models_with_panels_that_differ(name):
 
 
 @pytest.mark.parametrize("name", CUMULATIVE)
-@pytest.mark.parametrize("concentration", [0.5, 2.0])
-def test_other_priors(name, concentration, tmp_path):
-    spec = written(tmp_path, name, concentration=concentration)
+@pytest.mark.parametrize("weight", [0.5, 4.0, 8.0])
+def test_other_priors(name, weight, tmp_path):
+    spec = written(tmp_path, name, total=weight)
     assert {prior.dist for prior in spec.sd.values()} == {"HalfStudentT", "Exponential", "Gamma"}
     compare_with_hand(lay_out_ordinal(table(ROWS["balanced"]), spec))
+
+
+@pytest.mark.parametrize("name", CUMULATIVE)
+@pytest.mark.parametrize("used", [[1, 2, 4, 6], [3, 5, 6]])
+def test_levels_that_never_occur(name, used, tmp_path):
+    frame = table(ROWS["balanced"], levels=len(used)).frame
+    frame["score"] = np.array(used)[frame["score"].astype(int) - 1]
+    scores = read_scores(frame, levels=range(1, 8))
+    layout = lay_out_ordinal(scores, read_spec(name), keep_unused_levels=True)
+    assert len(layout.levels.values) == 7
+    assert layout.concentration == pytest.approx(2 / 7)
+    stretched = places(layout).stretch > 1
+    assert [level for level in range(2, 7) if level not in used] == list(np.arange(2, 7)[stretched])
+    compare_with_hand(layout)
+    # A level that is all but impossible keeps a finite density.
+    value, gradient = by_numpy(layout)
+    vector = np.zeros(places(layout).size)
+    vector[places(layout).threshold][1:][stretched] = -30.0
+    assert np.isfinite(value(vector))
+    assert np.isfinite(gradient(vector)).all()
 
 
 @pytest.mark.parametrize("dist", ["HalfCauchy", "InverseGamma", "Weibull", "LogNormal"])

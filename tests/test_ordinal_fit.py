@@ -159,7 +159,7 @@ class TestTree:
         unit = np.sqrt(1 + sum(x.mean("model") for x in effects) / noise)
         threshold, shape = posterior["threshold"].transpose("chain", "draw", "cut"), (2, 20, 1)
         unit = np.broadcast_to(unit, shape[:2]).reshape(shape)
-        concentration = spec.threshold_prior.kwargs["concentration"]
+        concentration = spec.threshold_prior.kwargs["total"] / 5
         np.testing.assert_allclose(
             prior["threshold"],
             induced_dirichlet_logpdf(threshold / unit, concentration, spec.link)
@@ -324,7 +324,7 @@ def test_two_models_with_half_points_and_levels_that_hardly_occur():
     frame = frame[(frame["model"] == "A") | (frame["judge"] != "judge 3")].reset_index(drop=True)
     frame.loc[17, "score"] = 3.5
     scores = bj.read_scores(frame, levels=[1, 1.5, 2, 2.5, 3, 3.5, 4])
-    tree = bj.fit(scores, "ordinal-probit", seed=3)
+    tree = bj.fit(scores, "ordinal-probit", seed=3, keep_unused_levels=True)
     assert tree.attrs["model"] == tree.attrs["spec"] == "ordinal_probit"
     assert tree.attrs["verdict"] == "passed", tree.attrs["problems"]
     assert "1 declared level is never used (4)" in tree.attrs["notes"]

@@ -276,7 +276,9 @@ class TestTallies:
         frame = table.frame.assign(score=table.frame["score"].map(values))
         frame = frame.sample(frac=1, random_state=1)
         layout = lay_out_ordinal(
-            read_scores(frame, levels=list(values.values()), repeats="keep"), spec
+            read_scores(frame, levels=list(values.values()), repeats="keep"),
+            spec,
+            keep_unused_levels=True,
         )
         t = layout.tallies
         found = np.zeros((len(layout.models), len(layout.judges), 5))

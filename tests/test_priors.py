@@ -34,7 +34,7 @@ MEAN = Prior("Normal", {"mu": 0.5, "sigma": 0.25})
 ALL = SD | {"Normal": MEAN}
 JOINT = {
     "ZeroSumNormal": Prior("ZeroSumNormal", {"sigma": 2.0}),
-    "InducedDirichlet": Prior("InducedDirichlet", {"concentration": 0.5}),
+    "InducedDirichlet": Prior("InducedDirichlet", {"total": 0.5}),
 }
 X = np.array([1e-4, 0.03, 0.2, 0.7, 1.5, 4.0, 30.0])
 
@@ -149,7 +149,7 @@ def test_a_prior_is_written_as_in_a_paper():
     assert str(SD["HalfNormal"].scaled(9)) == "HalfNormal(sigma=6.3)"
     assert str(MEAN) == "Normal(mu=0.5, sigma=0.25)"
     assert str(JOINT["ZeroSumNormal"]) == "ZeroSumNormal(sigma=2)"
-    assert str(JOINT["InducedDirichlet"]) == "InducedDirichlet(concentration=0.5)"
+    assert str(JOINT["InducedDirichlet"]) == "InducedDirichlet(total=0.5)"
 
 
 @pytest.mark.parametrize("name", JOINT)

@@ -47,7 +47,7 @@ references = []
 [priors]
 unit = "latent"
 mean = { dist = "ZeroSumNormal", kwargs = { sigma = 2.0 } }
-thresholds = { dist = "InducedDirichlet", kwargs = { concentration = 1.0 } }
+thresholds = { dist = "InducedDirichlet", kwargs = { total = 2.0 } }
 scenario = { dist = "HalfNormal", kwargs = { sigma = 2.0 } }
 generation = { dist = "HalfNormal", kwargs = { sigma = 2.0 } }
 judge = { dist = "HalfNormal", kwargs = { sigma = 2.0 } }
@@ -127,7 +127,7 @@ class TestShipped:
         assert spec.terms == ("scenario", "generation", "judge")
         assert spec.mean == Prior("ZeroSumNormal", {"sigma": sd})
         assert spec.sd == {term: Prior("HalfNormal", {"sigma": sd}) for term in spec.terms}
-        assert spec.threshold_prior == Prior("InducedDirichlet", {"concentration": 1.0})
+        assert spec.threshold_prior == Prior("InducedDirichlet", {"total": 2.0})
         assert any("McCullagh (1980)" in reference for reference in spec.references)
 
     def test_links_and_thresholds_are_those_of_the_models(self):
@@ -223,9 +223,9 @@ class TestUsersOwn:
         assert read(ordinal(line, prior)).sd["scenario"] == Prior(dist, kwargs)
 
     def test_an_ordinal_model_with_other_priors_of_the_allowed_families(self, read):
-        text = changed("concentration = 1.0", "concentration = 0.5", BY_JUDGE)
+        text = changed("total = 2.0", "total = 0.5", BY_JUDGE)
         spec = read(changed("sigma = 0.5 ", "sigma = 1 ", text))
-        assert spec.threshold_prior == Prior("InducedDirichlet", {"concentration": 0.5})
+        assert spec.threshold_prior == Prior("InducedDirichlet", {"total": 0.5})
         assert spec.threshold_scale == Prior("ZeroSumNormal", {"sigma": 1.0})
         assert (spec.thresholds, spec.residual) == ("judge-scale", "link")
 
@@ -460,18 +460,16 @@ REFUSED = {
         ordinal('"InducedDirichlet"', '"Dirichlet"'),
         ["did you mean 'InducedDirichlet'?"],
     ),
-    "concentration zero": (
-        ordinal("concentration = 1.0", "concentration = 0"),
-        ["concentration must be between 1e-06"],
+    "total zero": (
+        ordinal("total = 2.0", "total = 0"),
+        ["total must be between 1e-06"],
     ),
-    "concentration by level": (
-        ordinal("concentration = 1.0", "concentration = [1, 1]"),
-        ["concentration must be a number, not [1, 1]"],
+    "total by level": (
+        ordinal("total = 2.0", "total = [1, 1]"),
+        ["total must be a number, not [1, 1]"],
     ),
     "thresholds prior a text": (
-        changed(
-            '{ dist = "InducedDirichlet", kwargs = { concentration = 1.0 } }', '"flat"', ORDINAL
-        ),
+        changed('{ dist = "InducedDirichlet", kwargs = { total = 2.0 } }', '"flat"', ORDINAL),
         ["thresholds: must look like", "InducedDirichlet", "'flat'"],
     ),
     "thresholds prior missing": (
@@ -479,13 +477,11 @@ REFUSED = {
         ["unknown key 'unused'", "Allowed: unit, mean, thresholds, scenario, generation, judge."],
     ),
     "no thresholds prior": (
-        ordinal(
-            'thresholds = { dist = "InducedDirichlet", kwargs = { concentration = 1.0 } }\n', ""
-        ),
+        ordinal('thresholds = { dist = "InducedDirichlet", kwargs = { total = 2.0 } }\n', ""),
         ["[priors] thresholds: is missing", "every term and the mean and 'thresholds' need"],
     ),
     "thresholds prior for gaussian": (
-        GOOD + 'thresholds = { dist = "InducedDirichlet", kwargs = { concentration = 1 } }',
+        GOOD + 'thresholds = { dist = "InducedDirichlet", kwargs = { total = 1 } }',
         ["a prior for 'thresholds'", "family = 'cumulative', not with 'gaussian'"],
     ),
     "residual prior": (

@@ -68,23 +68,32 @@ def load_all(files: Sequence[str]) -> tuple[xr.DataTree, ...]:
 
 
 def fit_all(
-    scores: ScoreTable, models: Sequence[str], say: Say, bins: int | None, **options: Any
+    scores: ScoreTable,
+    models: Sequence[str],
+    say: Say,
+    bins: int | None,
+    keep_unused_levels: bool,
+    **options: Any,
 ) -> tuple[xr.DataTree, ...]:
-    """Fit several models to one table; bins are for those that need levels."""
+    """Fit several models to one table; what is said of levels is for those that have them."""
     from bayesjudge.fitting import fit
     from bayesjudge.levels import levels_of
     from bayesjudge.specs import read_spec
 
     specs = [(model, read_spec(model)) for model in models]
     if any(spec.family == "cumulative" for _, spec in specs):
-        levels_of(scores, bins)  # refuses what has no levels before other models are fitted
-    elif bins is not None:
-        raise BayesJudgeError("--bins makes levels for an ordinal model, and --models names none.")
+        # Refuses what has no levels before other models are fitted.
+        levels_of(scores, bins, keep_unused=keep_unused_levels)
+    asked = {"--bins": bins is not None, "--keep-unused-levels": keep_unused_levels}
+    for option, given in asked.items():
+        if given and all(spec.family != "cumulative" for _, spec in specs):
+            raise BayesJudgeError(f"{option} is for an ordinal model, and --models names none.")
     return tuple(
         fit(
             scores,
             model=model,
             bins=bins if spec.family == "cumulative" else None,
+            keep_unused_levels=keep_unused_levels and spec.family == "cumulative",
             on_stage=_of(spec.name, say),
             **options,
         )

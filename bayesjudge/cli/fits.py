@@ -150,7 +150,7 @@ def _print_latent(latent: pd.DataFrame, mark: str) -> None:
     rows = parameter.str.startswith("latent_sigma_")
     more = ""
     if not show.narrow():
-        rows |= parameter.isin(["threshold", "latent_scale"])
+        rows |= parameter.isin(["threshold", "latent_mu", "latent_scale"])
         more = " Judges' latent offsets: --json, --out."
     link = str(latent.attrs["link"])
     caption = (

@@ -186,6 +186,11 @@ SAMPLING = (
         metavar="N",
         help="For an ordinal model of scores that are not levels: cut the scale into N levels.",
     ),
+    click.option(
+        "--keep-unused-levels",
+        is_flag=True,
+        help="For an ordinal model: declared levels that never occur have the prior's probability.",
+    ),
 )
 
 FITTING = (

@@ -20,6 +20,8 @@ FloatArray = NDArray[np.float64]
 
 # In units of its curvature the density is near normal, and asks for no more care than usual.
 TARGET_ACCEPT = 0.8
+# But where a level never occurs: how rare it is has a long tail and, beyond, a wall.
+TARGET_ACCEPT_UNUSED = 0.95
 
 
 def sample_ordinal(layout: OrdinalLayout, how: Sampling) -> Draws:
@@ -40,6 +42,8 @@ def sample_ordinal(layout: OrdinalLayout, how: Sampling) -> Draws:
     Draws
     """
     scale = units(layout)
+    unused = (layout.levels.counts == 0).any()
+    target_accept = TARGET_ACCEPT_UNUSED if unused else TARGET_ACCEPT
     tree = nutpie.sample(
         _model(density(layout, scale.reach), scale),
         draws=how.draws,
@@ -47,12 +51,12 @@ def sample_ordinal(layout: OrdinalLayout, how: Sampling) -> Draws:
         chains=how.chains,
         cores=min(how.chains, os.cpu_count() or 1),
         seed=how.seed,
-        target_accept=TARGET_ACCEPT,
+        target_accept=target_accept,
         progress_bar=how.progress,
     )
     position = tree["posterior"]["position"].transpose("chain", "draw", ...).to_numpy()
     vectors = scale.centre + position @ scale.root.T
-    return nutpie_draws(vectors, tree, how, TARGET_ACCEPT)
+    return nutpie_draws(vectors, tree, how, target_accept)
 
 
 def _model(d: Density, scale: Units) -> Any:

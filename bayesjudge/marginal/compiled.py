@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesjudge.marginal.small_matrices import absorb, compiled, multiply
+from bayesjudge.marginal.compiling import compiled
+from bayesjudge.marginal.small_matrices import absorb, multiply
 
 FIXED = 5  # columns before the residuals: scenario, generation, judge, scenario:judge, cell
 

@@ -7,6 +7,7 @@ and not part of the node: a table of the same shape needs no new compilation.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch import basic as numba_dispatch
 
 from bayesjudge.marginal.compiled import value_and_gradient
+from bayesjudge.marginal.compiling import source_digest
 
 
 class GaussianMarginal(Op):  # type: ignore[misc]
@@ -59,4 +61,4 @@ def _by_numba(op: GaussianMarginal, **_: Any) -> Any:
         value, gradient = value_and_gradient(variances, prior, *packed)
         return np.asarray(value), gradient
 
-    return marginal
+    return marginal, source_digest(Path(__file__).parent.glob("*.py"))

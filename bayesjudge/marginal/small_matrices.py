@@ -6,18 +6,9 @@ would cost more than the sums.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numba
 import numpy as np
 
-
-def compiled(function: Any) -> Any:
-    """Compile a function, and keep what was compiled for the next process."""
-    # Sums may be taken in another order, which is what lets the processor add in parallel.
-    return numba.njit(
-        function, cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"}
-    )
+from bayesjudge.marginal.compiling import compiled
 
 
 @compiled

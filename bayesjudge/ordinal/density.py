@@ -18,6 +18,7 @@ from bayesjudge.models import half_normal
 from bayesjudge.ordinal.layout import OrdinalLayout
 from bayesjudge.ordinal.parameters import (
     Places,
+    log_gaps,
     marginal_unit,
     offset_spread,
     parameters,
@@ -25,7 +26,6 @@ from bayesjudge.ordinal.parameters import (
     prior_families,
     prior_kwargs,
 )
-from bayesjudge.priors import Prior
 
 FloatArray = NDArray[np.float64]
 
@@ -75,23 +75,23 @@ def log_densities(
     spread = offset_spread(where, sigma, pt)
     log_prior += _normal(vector[where.offset] / spread) - pt.log(spread).sum()
     unit = marginal_unit(layout, p.effects, pt)
-    log_prior += induced_dirichlet(layout.threshold_prior, layout.link, p.threshold / unit)
+    log_prior += induced_dirichlet(layout.concentration, layout.link, p.threshold / unit)
     log_prior -= p.threshold.shape[0] * pt.log(unit)
-    log_prior += vector[where.threshold][1:].sum()  # the Jacobian of gaps as logs
+    log_gap, rise = log_gaps(where, vector[where.threshold][1:], pt)
+    log_prior += log_gap.sum() + pt.log(rise).sum()  # the Jacobian of gaps as logs
     if data is None:
         data = (*layout.tallies, np.full(len(layout.models), REACH))
     likelihood = CumulativeMarginal(layout.link)(p.by_judge, p.effects, *data)[0]
     return log_prior, likelihood
 
 
-def induced_dirichlet(prior: Prior, link: int, threshold: Any) -> Any:
+def induced_dirichlet(concentration: float, link: int, threshold: Any) -> Any:
     """Log density of thresholds whose level probabilities, at zero effect, are Dirichlet.
 
     With thresholds divided by `marginal_unit`, it's the probabilities averaged over scenarios and
     generations that are Dirichlet. Betancourt (2019), Ordinal regression, section 2.2. Stated in
     NumPy by `bayesjudge.priors.induced_dirichlet_logpdf`.
     """
-    concentration = prior.kwargs["concentration"]
     size = threshold.shape[0] + 1
     constant = pt.gammaln(size * concentration) - size * special.gammaln(concentration)
     if link == LOGIT:

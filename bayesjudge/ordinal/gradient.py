@@ -19,6 +19,7 @@ from bayesjudge.ordinal.layout import OrdinalLayout
 from bayesjudge.ordinal.parameters import (
     Z_BOUND,
     Places,
+    log_gaps,
     marginal_unit,
     offset_spread,
     parameters,
@@ -101,9 +102,14 @@ def log_density(d: Density, vector: FloatArray) -> tuple[float, FloatArray]:
     in_threshold += slope / unit
     in_unit = -(slope @ p.threshold / unit + len(p.threshold)) / unit
     in_effects += in_unit * p.effects / (unit * layout.noise * len(p.effects))
-    gaps = np.exp(vector[where.threshold][1:])
-    gradient[where.threshold] = np.r_[in_threshold.sum(), where.gaps.T @ in_threshold * gaps + 1]
-    prior += vector[where.threshold][1:].sum()
+    log_gap, rise = log_gaps(where, vector[where.threshold][1:], np)
+    in_log_gap = where.gaps.T @ in_threshold * np.exp(log_gap) + 1
+    gradient[where.threshold] = np.r_[in_threshold.sum(), in_log_gap * rise]
+    # The slope runs from `stretch` down to 1; the second term is that of its log.
+    gradient[where.threshold][1:] += (
+        (rise - 1) * (rise - where.stretch) / (rise * np.maximum(where.stretch - 1, 1e-300))
+    )
+    prior += log_gap.sum() + np.log(rise).sum()
 
     raw_scale = vector[where.scale]
     if layout.scale_prior is not None:
@@ -153,7 +159,7 @@ def _sigmas(
 
 def _induced_dirichlet(layout: OrdinalLayout, threshold: FloatArray) -> tuple[float, FloatArray]:
     """Return the log prior of thresholds and its derivative in them."""
-    concentration = layout.threshold_prior.kwargs["concentration"]
+    concentration = layout.concentration
     size = len(threshold) + 1
     value = special.gammaln(size * concentration) - size * special.gammaln(concentration)
     if layout.spec.link == "logit":

@@ -97,6 +97,11 @@ class OrdinalLayout:
         return LINKS[self.spec.link]
 
     @property
+    def concentration(self) -> float:
+        """Weight of the threshold prior on each level, in scores."""
+        return self.threshold_prior.kwargs["total"] / len(self.levels.values)
+
+    @property
     def noise(self) -> float:
         """Variance of the link's noise (latent)."""
         return float(np.pi**2 / 3) if self.link == LOGIT else 1.0
@@ -117,7 +122,12 @@ class OrdinalLayout:
 
 
 def lay_out_ordinal(
-    scores: ScoreTable, spec: Spec, prior_scale: float = 1.0, bins: int | None = None
+    scores: ScoreTable,
+    spec: Spec,
+    prior_scale: float = 1.0,
+    bins: int | None = None,
+    *,
+    keep_unused_levels: bool = False,
 ) -> OrdinalLayout:
     """Lay an ordinal specification on a table.
 
@@ -131,6 +141,8 @@ def lay_out_ordinal(
         Multiplies the priors of all standard deviations: 2 for twice as wide.
     bins : int, optional
         Cut the scale into this many levels of equal width.
+    keep_unused_levels : bool
+        Whether declared levels that never occur are levels.
 
     Raises
     ------
@@ -145,7 +157,7 @@ def lay_out_ordinal(
             f"{spec.name} is a model of the {spec.family} family, not of the cumulative: lay it "
             "out with bayesjudge.layout.lay_out"
         )
-    levels = levels_of(scores, bins)
+    levels = levels_of(scores, bins, keep_unused=keep_unused_levels)
     if spec.threshold_scale is not None:
         _require_scales(scores, levels)
     cells = cells_by_model(scores.calls, len(scores.models))

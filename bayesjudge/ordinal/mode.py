@@ -100,4 +100,5 @@ def _start(layout: OrdinalLayout) -> FloatArray:
     # Effects spread latent scores about half as much again as the link's noise.
     threshold = 1.5 * np.sqrt(layout.noise) * special.ndtri(below)
     middle = (len(threshold) - 1) // 2
-    return np.asarray(np.r_[threshold[middle], np.log(np.diff(threshold))])
+    gaps = np.where(layout.levels.counts[1:-1] == 0, 0.0, np.log(np.diff(threshold)))
+    return np.asarray(np.r_[threshold[middle], gaps])

@@ -7,7 +7,7 @@ The vector is unbounded. It holds, one behind the other,
 - *mean*: the models' means, in an orthonormal basis of vectors that sum to zero;
 - *offset*: the judges' offsets in such bases, one for each model;
 - *threshold*: the middle threshold, and logs of the gaps on both sides of it, so that thresholds
-  in the thin ends of the scale do not move the well-known ones in the middle;
+  in the thin ends of the scale do not move the well-known ones in the middle (`log_gaps`);
 - *scale*: log scales of the judges' thresholds, in a basis, where the model has them.
 
 Offsets are known about as well as a mean of their calls, to s. They enter as u, with
@@ -28,6 +28,11 @@ from bayesjudge.marginal.cumulative.lattice import LOGIT
 from bayesjudge.ordinal.layout import OrdinalLayout
 
 FloatArray = NDArray[np.float64]
+# Between thresholds: a level that is rarer than this is not told apart from one that never occurs,
+# and the prior's density (infinite at zero for a concentration below one) stays finite.
+LEAST_GAP = 1e-10
+_MOST_STRETCH = 6.0
+
 Z_BOUND = 7.5  # beyond, normal quantiles are no longer finite in double precision
 
 
@@ -60,6 +65,8 @@ class Places:
     scale_of_normal: FloatArray  # their priors' sigma
     roles: FloatArray  # (models, 2, slots): where slots stand, scenario and generation
     gaps: FloatArray  # (thresholds, thresholds - 1)
+    stretch: FloatArray  # (thresholds - 1,): 1, or more for a level that never occurs
+    bend: FloatArray  # (thresholds - 1,): log gap from which on it is stretched
     scale_basis: FloatArray  # (judges, members of scale)
 
     @property
@@ -105,6 +112,7 @@ def places(layout: OrdinalLayout) -> Places:
     for c in range(cuts):
         gaps[c, middle:c] = 1.0
         gaps[c, c:middle] = -1.0
+    unused = layout.levels.counts[1:-1] == 0
     normal = prior_families(layout).get("HalfNormal", [])
     scale_basis = np.zeros((K, 0)) if layout.scale_prior is None else zero_sum_basis(K)
     ends = np.cumsum([len(layout.slots), T - 1, columns, cuts, scale_basis.shape[1]])
@@ -126,8 +134,30 @@ def places(layout: OrdinalLayout) -> Places:
         scale_of_normal=prior_kwargs(layout, normal)["sigma"] if normal else np.zeros(0),
         roles=layout.roles()[:, :2],
         gaps=gaps,
+        stretch=np.where(unused, np.clip(1 / layout.concentration, 1.0, _MOST_STRETCH), 1.0),
+        bend=np.where(unused, np.log(4 / len(layout.levels.codes)), 0.0),
         scale_basis=scale_basis,
     )
+
+
+def log_gaps(where: Places, raw: Any, xp: Any) -> tuple[Any, Any]:
+    """Return the logs of the gaps between thresholds, less the least gap, and their slope in `raw`.
+
+    A level that never occurs may be as good as impossible: below what the data could show, the
+    density of its log gap falls as slowly as a exp(a x), a the prior's concentration. There it is
+    stretched, so that a step of a sampler is as far on one side of the bend as on the other.
+
+    Parameters
+    ----------
+    where : Places
+        Of the model.
+    raw : array or PyTensor vector, shape (thresholds - 1,)
+        The part of the vector.
+    xp : module
+        `numpy` or `pytensor.tensor`.
+    """
+    more, below = where.stretch - 1, xp.exp(-raw)
+    return where.bend + raw - more * xp.log1p(below), 1 + more * below / (1 + below)
 
 
 def offset_spread(where: Places, sigma: Any, xp: Any) -> Any:
@@ -175,7 +205,7 @@ def parameters(
     factor = sigma[where.offset_sigma] / offset_spread(where, sigma, xp)
     offset = xp.dot(where.offset_basis, vector[where.offset] * factor).reshape((T, K))
     raw = vector[where.threshold]
-    threshold = raw[0] + xp.dot(where.gaps, xp.exp(raw[1:]))
+    threshold = raw[0] + xp.dot(where.gaps, LEAST_GAP + xp.exp(log_gaps(where, raw[1:], xp)[0]))
     log_scale = xp.dot(where.scale_basis, vector[where.scale])
     if layout.scale_prior is not None:
         log_scale = log_scale * layout.scale_prior.kwargs["sigma"]

@@ -11,7 +11,7 @@ import xarray as xr
 
 from bayesjudge.posterior.effects import calls_of
 from bayesjudge.posterior.ordinal_parameters import level_codes
-from bayesjudge.settings import END_SHARE_MAX, LINEAR_SD_MAX, LINEAR_SHARE_MAX
+from bayesjudge.settings import END_SHARE_MAX, FITS_APART_SD, LINEAR_SD_MAX, LINEAR_SHARE_MAX
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Compared:
     share : float
         Difference of the means, in parts of the total variance.
     sds : float
-        The same, in posterior standard deviations of the ordinal fit.
+        The same, in posterior standard deviations of both fits together.
     """
 
     component: str
@@ -40,6 +40,11 @@ class Compared:
     def close(self) -> bool:
         """Whether the difference is small, or small beside what the data leave open."""
         return self.share <= LINEAR_SHARE_MAX or self.sds <= LINEAR_SD_MAX
+
+    @property
+    def apart(self) -> bool:
+        """Whether chance does not explain the difference."""
+        return self.share > LINEAR_SHARE_MAX and self.sds > FITS_APART_SD
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,7 @@ def agreements(
 
 def _compared(component: str, one: pd.Series, other: pd.Series, total: float) -> Compared:
     apart = abs(float(one["mean"] - other["mean"]))
-    sd = float(other["sd"])
+    sd = math.hypot(one["sd"], other["sd"])
     mean, low, high = (float(one[name]) for name in ("mean", "eti_low", "eti_high"))
     return Compared(
         component,
@@ -192,14 +197,20 @@ def _verdict(found: Agreement, linear: str, ordinal: str) -> str:
             "and counts that as noise, in part at the expense of generation: read the "
             f"{linear} fit{neither if crowded else ''}"
         )
-    if not found.worst.close:
-        if crowded:
-            return f"read the {ordinal} fit"
+    if found.worst.apart:
+        # Mean squares have the right expectations whatever shape the scores have, so a floor or a
+        # ceiling does not set a linear fit's components apart from those of a right ordinal model.
         return (
-            "no floor or ceiling makes that difference; the levels may be unevenly spaced, the "
-            "noise may have other tails than the link (try ordinal_probit), or, with many levels "
-            "for few scores, the prior on thresholds shows; loo (--loo) says which model predicts "
-            "better"
+            f"more than chance, so the {ordinal} model is not right here, as the variances of a "
+            "linear model are those of the scores whatever their shape. Evaluated models may "
+            "differ in noise, or judges in how they spread scores (ordinal_judge_scale), or the "
+            "noise has other tails than the link (ordinal_probit): read the "
+            f"{linear} fit"
+        )
+    if not found.worst.close:
+        return (
+            "that much may be chance, and which is nearer is open; loo (--loo) says which model "
+            "predicts better"
         )
     if crowded:
         return (

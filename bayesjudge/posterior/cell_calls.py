@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
+from bayesjudge.marginal.compiling import compiled
 from bayesjudge.marginal.cumulative.probability import log_normal_cdf
-from bayesjudge.marginal.small_matrices import compiled
 
 STEP = 1.1  # of the trapezoid rule, over the least sd of an integrand: an error of 2e-7
 NEGLIGIBLE = 21.0  # logs below the largest term at which the rule may end

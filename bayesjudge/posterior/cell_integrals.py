@@ -22,7 +22,7 @@ import math
 
 import numpy as np
 
-from bayesjudge.marginal.small_matrices import compiled
+from bayesjudge.marginal.compiling import compiled
 from bayesjudge.posterior.cell_calls import (
     LOG_ROOT,
     LONGEST,

@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 
-from bayesjudge.marginal.small_matrices import compiled, sandwich
+from bayesjudge.marginal.compiling import compiled
+from bayesjudge.marginal.small_matrices import sandwich
 from bayesjudge.posterior.cell_calls import cell_terms
 
 _ITERATIONS = 50

@@ -325,7 +325,7 @@ def verdict(table: pd.DataFrame, unreliable: Sequence[str] = ()) -> str:
             f"{counted(n, 'scenario')}). Pass other fits of the same table to compare it with."
         )
     second = table.index[1]
-    ahead, error = -table["difference"].iloc[1], table["se_difference"].iloc[1]
+    ahead, error = abs(table["difference"].iloc[1]), table["se_difference"].iloc[1]
     monte_carlo = float(np.hypot(*table["mc_error"].iloc[:2]))
     size = f"{ahead:.1f} (standard error {error:.1f}; {unit}, {counted(n, 'scenario')})"
     open_because = [

@@ -39,8 +39,7 @@ def table_again(tree: xr.DataTree, calls: Calls) -> ScoreTable:
     score = calls.score
     levels = None
     if is_ordinal(tree):
-        # All of them stay levels, also one that only occurs in what is left out. A score that was
-        # cut into bins is the level that it became.
+        # A score that was cut into bins is the level that it became.
         values = sizes["level"].to_numpy()
         score, levels = values[level_codes(tree, score)], tuple(values.tolist())
     frame = pd.DataFrame(
@@ -106,6 +105,7 @@ def predicted_without(
         draws=int(tree.attrs["draws"]),
         tune=int(tree.attrs["tune"]),
         prior_scale=float(tree.attrs["prior_scale"]),
+        keep_unused_levels=is_ordinal(tree),  # also those that only occur in what is left out
     )
     _require_alike(tree, again)
     shape = (again["posterior"].sizes["chain"], again["posterior"].sizes["draw"])

@@ -166,12 +166,13 @@ def _log_prior(layout: OrdinalLayout, posterior: xr.Dataset, panel: OrdinalPanel
     """Log prior of thresholds, means, scales and standard deviations; offsets are likelihood."""
     threshold = posterior["threshold"].to_numpy()
     unit = marginal_unit(layout, panel.latent.effects, np).reshape(threshold.shape[:2])
-    concentration = layout.threshold_prior.kwargs["concentration"]
     dims = ("chain", "draw")
     terms: dict[str, tuple[tuple[str, ...], FloatArray]] = {
         "threshold": (
             dims,
-            induced_dirichlet_logpdf(threshold / unit[..., None], concentration, layout.spec.link)
+            induced_dirichlet_logpdf(
+                threshold / unit[..., None], layout.concentration, layout.spec.link
+            )
             - threshold.shape[-1] * np.log(unit),
         )
     }

@@ -19,6 +19,7 @@ import math
 
 import numpy as np
 
+from bayesjudge.marginal.compiling import compiled
 from bayesjudge.marginal.cumulative.lattice import (
     LOGIT,
     STENCIL,
@@ -27,7 +28,6 @@ from bayesjudge.marginal.cumulative.lattice import (
     stencils,
 )
 from bayesjudge.marginal.cumulative.probability import level_rows
-from bayesjudge.marginal.small_matrices import compiled
 
 _END = -19.0  # log of the density at the ends over the largest: 6e-9
 _WIDEST = 20  # times that the reach is widened
@@ -60,8 +60,23 @@ def ballot_likelihood(rows, largest, judge, level, every, out):  # type: ignore[
 
 
 @compiled
-def averaged(values, weights, out):  # type: ignore[no-untyped-def]
-    """Write the average of `values` at nodes that have all their neighbours."""
+def least_average(sigma_generation, most_calls, link):  # type: ignore[no-untyped-def]
+    """Return the log of the least ratio of an average to the value in its middle, and its slope.
+
+    By Jensen, averaging over the generation effect: the log likelihood of a ballot of up to
+    `most_calls` calls curves down by so much at most. The slope is in `sigma_generation`.
+    """
+    curvature = most_calls * (0.5 if link == LOGIT else 1.0)
+    return -0.5 * curvature * sigma_generation**2, -curvature * sigma_generation
+
+
+@compiled
+def averaged(values, weights, least, out):  # type: ignore[no-untyped-def]
+    """Write the average of `values` at nodes that have all their neighbours.
+
+    No average is below `least` times the value in its middle. Without this floor, weights of a
+    narrow Gaussian could give anything where a likelihood falls too steeply for them.
+    """
     reach, size = len(weights) - 1, len(out)
     w = weights[0]
     for a in range(size):
@@ -71,6 +86,8 @@ def averaged(values, weights, out):  # type: ignore[no-untyped-def]
         up, down = values[reach + k : reach + k + size], values[reach - k : reach - k + size]
         for a in range(size):
             out[a] += w * (up[a] + down[a])
+    for a in range(size):
+        out[a] = max(out[a], least * values[a + reach], _TINY)
 
 
 @compiled
@@ -223,10 +240,8 @@ def one_model(  # type: ignore[no-untyped-def]
         sigma_generation, sizes.shape[1], link, fineness, squares, to_weights
     )
     sides_of_kernel = len(weights) - 1
-    # By Jensen an average is at least this times the likelihood in the middle. Without, weights of
-    # a narrow Gaussian could give anything where a likelihood falls too steeply for them.
-    curvature = sizes.shape[1] * (0.5 if link == LOGIT else 1.0)
-    least = math.exp(-0.5 * curvature * sigma_generation**2)
+    log_least, slope_of_least = least_average(sigma_generation, sizes.shape[1], link)
+    least = math.exp(log_least)
     every = 8 if link == LOGIT else 1  # before a product of probabilities can underflow
     step = 1.0
     if sigma_scenario > 0.0:
@@ -247,10 +262,7 @@ def one_model(  # type: ignore[no-untyped-def]
             scales[p] = ballot_likelihood(
                 rows, largest, judge[calls], level[calls], every, likelihood[p]
             )
-            averaged(likelihood[p], weights, average[p])
-            for a in range(size):
-                floor = least * likelihood[p, a + sides_of_kernel]
-                average[p, a] = max(average[p, a], floor, _TINY)
+            averaged(likelihood[p], weights, least, average[p])
             _log(average[p], mantissa, logs[p])
         first, lagrange = stencils(effects, h, half)
         log_prior = np.zeros(len(effects))
@@ -302,7 +314,7 @@ def one_model(  # type: ignore[no-untyped-def]
             floor = least * likelihood[p, a + sides_of_kernel]
             at_floor[a] = weight[p, a] if average[p, a] == floor else 0.0
             adjoint[a] = weight[p, a] / average[p, a] if average[p, a] > max(floor, _TINY) else 0.0
-            in_generation -= at_floor[a] * curvature * sigma_generation
+            in_generation += at_floor[a] * slope_of_least
         if sigma_generation > 0.0:
             in_generation += _slope(likelihood[p], adjoint, derivative)
         _spread(adjoint, weights, spread)

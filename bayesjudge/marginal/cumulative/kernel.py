@@ -24,7 +24,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from bayesjudge.marginal.small_matrices import compiled
+from bayesjudge.marginal.compiling import compiled
 
 FloatArray = NDArray[np.float64]
 

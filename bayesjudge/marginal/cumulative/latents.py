@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesjudge.design.cells import Cells
-from bayesjudge.marginal.cumulative.compiled import averaged, ballot_likelihood
+from bayesjudge.marginal.compiling import compiled
+from bayesjudge.marginal.cumulative.compiled import averaged, ballot_likelihood, least_average
 from bayesjudge.marginal.cumulative.kernel import SQUARES, TO_WEIGHTS
 from bayesjudge.marginal.cumulative.lattice import (
     LOGIT,
@@ -31,7 +32,6 @@ from bayesjudge.marginal.cumulative.lattice import (
 )
 from bayesjudge.marginal.cumulative.probability import level_rows
 from bayesjudge.marginal.cumulative.tallies import tallies
-from bayesjudge.marginal.small_matrices import compiled
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -181,7 +181,8 @@ def _scenarios(  # type: ignore[no-untyped-def]
         return
     U, n = len(ballot_start) - 1, len(out)
     h, weights, _ = spacing(sigma_generation, sizes.shape[1], link, 1.0, squares, to_weights)
-    margin = len(weights) - 1
+    log_least, _ = least_average(sigma_generation, sizes.shape[1], link)
+    margin, least = len(weights) - 1, math.exp(log_least)
     every = 8 if link == LOGIT else 1  # before a product of probabilities can underflow
     step = fine_spacing(sigma_scenario, sigma_generation, sizes, link, _FINENESS)
     reach = _FAR
@@ -196,9 +197,9 @@ def _scenarios(  # type: ignore[no-untyped-def]
         for p in range(U):
             calls = slice(ballot_start[p], ballot_start[p + 1])
             ballot_likelihood(rows, largest, judge[calls], level[calls], every, likelihood)
-            averaged(likelihood, weights, logs[p])
+            averaged(likelihood, weights, least, logs[p])
             for a in range(size):
-                logs[p, a] = math.log(max(logs[p, a], _TINY))
+                logs[p, a] = math.log(logs[p, a])
         first, lagrange = stencils(effects, h, half)
         density, mass, total = np.empty(len(effects)), np.empty(len(effects)), np.empty(size)
         ends = -np.inf

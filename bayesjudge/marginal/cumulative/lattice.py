@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from bayesjudge.marginal.compiling import compiled
 from bayesjudge.marginal.cumulative.kernel import narrow, wide
-from bayesjudge.marginal.small_matrices import compiled
 
 LOGIT, PROBIT = 0, 1
 LINKS = {"logit": LOGIT, "probit": PROBIT}  # as specifications name them

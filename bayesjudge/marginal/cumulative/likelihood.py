@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesjudge.marginal.compiling import compiled
 from bayesjudge.marginal.cumulative.compiled import all_models
 from bayesjudge.marginal.cumulative.kernel import SQUARES, TO_WEIGHTS
 from bayesjudge.marginal.cumulative.lattice import REACH, SAMPLING
 from bayesjudge.marginal.cumulative.tallies import Tallies
-from bayesjudge.marginal.small_matrices import compiled
 
 FloatArray = NDArray[np.float64]
 

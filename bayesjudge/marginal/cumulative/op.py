@@ -6,7 +6,6 @@ compilation.
 
 from __future__ import annotations
 
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch import basic as numba_dispatch
 
+from bayesjudge.marginal.compiling import source_digest
 from bayesjudge.marginal.cumulative.likelihood import value_and_gradient
 
 
@@ -59,18 +59,6 @@ class CumulativeMarginal(Op):  # type: ignore[misc]
         return [cotangents[0] * outputs[1], cotangents[0] * outputs[2], *none]
 
 
-def _version() -> int:
-    """Digest of the code that is compiled.
-
-    PyTensor keeps compiled functions from one process to the next. It knows them by the name of
-    the operation, so without this a change to the code (a new release) would go unnoticed.
-    """
-    folder = Path(__file__).parent
-    files = [*sorted(folder.glob("*.py")), folder.parent / "small_matrices.py"]
-    digest = sha256(b"".join(file.read_bytes() for file in files))
-    return int.from_bytes(digest.digest()[:8])
-
-
 @numba_dispatch.register_funcify_default_op_cache_key(CumulativeMarginal)  # type: ignore[untyped-decorator]
 def _by_numba(op: CumulativeMarginal, **_: Any) -> Any:
     link = op.link
@@ -80,4 +68,5 @@ def _by_numba(op: CumulativeMarginal, **_: Any) -> Any:
         value, in_thresholds, in_sigma, _ = value_and_gradient(link, thresholds, sigma, *data)
         return np.asarray(value), in_thresholds, in_sigma
 
-    return marginal, _version()
+    folder = Path(__file__).parent
+    return marginal, source_digest([*folder.glob("*.py"), *folder.parent.glob("*.py")])

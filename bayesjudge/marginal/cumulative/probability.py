@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from bayesjudge.marginal.compiling import compiled
 from bayesjudge.marginal.cumulative.lattice import LOGIT
-from bayesjudge.marginal.small_matrices import compiled
 
 _FAR = -25.0  # below, the normal distribution function is taken from its asymptotic series
 _WIDTH = 1e-200  # least distance of thresholds; levels nobody used may have none
