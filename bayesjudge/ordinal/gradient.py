@@ -149,7 +149,7 @@ def _sigmas(
     ratio = 0.5 * scale * np.exp(0.5 * (own / scale) ** 2 - 0.5 * z**2)
     slope[normal] = in_sigma[normal] * np.where(np.abs(z) < Z_BOUND, ratio, 0.0) - z
     prior += _normal(z)
-    for k in np.setdiff1d(np.arange(len(raw)), normal):
+    for k in d.where.not_normal:
         family = d.layout.priors[d.layout.slots[k].name]
         at, after, before = family.logpdf(np.exp(raw[k] + np.array([0.0, _STEP, -_STEP])))
         prior += float(at) + raw[k]

@@ -63,6 +63,7 @@ class Places:
     offset_error: FloatArray  # (members of offset,): about its posterior sd
     normal: NDArray[np.int64]  # slots with a HalfNormal prior
     scale_of_normal: FloatArray  # their priors' sigma
+    not_normal: tuple[int, ...]  # the other slots
     roles: FloatArray  # (models, 2, slots): where slots stand, scenario and generation
     gaps: FloatArray  # (thresholds, thresholds - 1)
     stretch: FloatArray  # (thresholds - 1,): 1, or more for a level that never occurs
@@ -132,6 +133,7 @@ def places(layout: OrdinalLayout) -> Places:
         offset_error=np.array(error),
         normal=np.array(normal, dtype=np.int64),
         scale_of_normal=prior_kwargs(layout, normal)["sigma"] if normal else np.zeros(0),
+        not_normal=tuple(k for k in range(len(layout.slots)) if k not in normal),
         roles=layout.roles()[:, :2],
         gaps=gaps,
         stretch=np.where(unused, np.clip(1 / layout.concentration, 1.0, _MOST_STRETCH), 1.0),
