@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from bayesjudge.allocation.variance import strategy_variance
     from bayesjudge.design.check import check
     from bayesjudge.errors import BayesJudgeError, DesignError, FitError, ScoreError, SpecError
     from bayesjudge.estimates.anova import anova, judge_f_test, judge_means, mean_squares
@@ -54,6 +55,7 @@ _HOMES = {
     "read_scores": "readers",
     "reml": "estimates.reml",
     "save": "tree",
+    "strategy_variance": "allocation.variance",
 }
 
 __all__ = [
@@ -83,6 +85,7 @@ __all__ = [
     "read_scores",
     "reml",
     "save",
+    "strategy_variance",
 ]
 
 

@@ -30,6 +30,7 @@ LAYERS = [
         tree
         fitting
         posterior
+        allocation
     """.strip().splitlines()
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

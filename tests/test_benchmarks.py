@@ -19,8 +19,6 @@ SCRIPTS = sorted(
 )
 
 
-
-
 @pytest.fixture(autouse=True)
 def _from_the_repository(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER.parent))

@@ -21,7 +21,12 @@ from numpy.typing import NDArray
 
 from bayesjudge.design.cells import Cells
 from bayesjudge.marginal.compiling import compiled
-from bayesjudge.marginal.cumulative.compiled import averaged, ballot_likelihood, least_average
+from bayesjudge.marginal.cumulative.ballots import (
+    TINY,
+    averaged,
+    ballot_likelihood,
+    least_average,
+)
 from bayesjudge.marginal.cumulative.kernel import SQUARES, TO_WEIGHTS
 from bayesjudge.marginal.cumulative.lattice import (
     LOGIT,
@@ -43,7 +48,6 @@ _DROP = 20.0  # of the log density, from the top, where it ends: 2e-9
 # Standard deviations of an effect from the mode of its posterior to there, at most: log densities
 # fall from their mode at least as fast as the prior does.
 _FAR = math.sqrt(2.0 * _DROP) + 0.1
-_TINY = 1e-300
 _WIDEST, _WIDER = 20, 1.25  # times that the reach is widened, and by what
 
 
@@ -268,7 +272,7 @@ def _generations(  # type: ignore[no-untyped-def]
     for k in range(len(thresholds)):
         for c in range(C):
             for t in range(size):
-                rows[k, c, t] = math.log(max(rows[k, c, t], _TINY))
+                rows[k, c, t] = math.log(max(rows[k, c, t], TINY))
     table = np.zeros((U, size))
     for p in range(U):
         for c in range(ballot_start[p], ballot_start[p + 1]):

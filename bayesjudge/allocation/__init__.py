@@ -1,0 +1,1 @@
+"""What the ways to spend judge calls cost in variance."""
