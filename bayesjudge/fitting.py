@@ -101,11 +101,16 @@ def fit(
     say = on_stage or (lambda stage: None)
     if bins is not None and spec.family != "cumulative":
         raise FitError(
-            f"bins = {bins!r} makes levels for an ordinal model; {spec.name} needs none."
+            f"bins = {bins!r} makes levels for an ordinal model; {spec.name} needs none: leave it "
+            'out (--bins), or use model="ordinal" (--model ordinal).'
         )
+    if not isinstance(keep_unused_levels, bool):
+        raise FitError(f"keep_unused_levels = {keep_unused_levels!r} must be True or False.")
     if keep_unused_levels and spec.family != "cumulative":
         raise FitError(
-            f"keep_unused_levels is for an ordinal model; {spec.name} has no levels: leave it out."
+            "keep_unused_levels (--keep-unused-levels) is for an ordinal model; "
+            f"{spec.name} has no "
+            'levels: leave it out, or use model="ordinal" (--model ordinal).'
         )
     say("auditing the table")
     design = check(scores)

@@ -93,6 +93,14 @@ def main() -> int:
         }
         for model, tools in TOOLS.items()
     }
+    left_out = {
+        model: {
+            name: "not asked for"
+            for name in tools
+            if name not in options.tools and name not in missing[model]
+        }
+        for model, tools in TOOLS.items()
+    }
     chosen = {
         model: [name for name in tools if name in options.tools and name not in missing[model]]
         for model, tools in TOOLS.items()
@@ -128,7 +136,7 @@ def main() -> int:
                     "interaction": job.interaction,
                     "table_sha256": hashlib.sha256(table.read_bytes()).hexdigest(),
                 },
-                "not_measured": missing[job.model] | others,
+                "not_measured": missing[job.model] | others | left_out[job.model],
                 "runs": runs,
             }
             path = options.out / f"{name}.json"

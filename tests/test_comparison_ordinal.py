@@ -459,15 +459,15 @@ class TestLinearEnough:
         )
         assert said == (
             "A: linear and ordinal agree within 2% of the total variance on every component; 3% of "
-            "scores are at the top level (10) and 2% at the bottom (1): the linear approximation "
-            "is good enough here."
+            "scores are at the highest level (10) and 2% at the lowest (1): the linear "
+            "approximation is good enough here."
         )
 
     def test_with_a_ceiling_it_says_where_the_linear_model_still_fails(self):
         said = self.said(frame(scenario=(0.30, 0.1)), frame(scenario=(0.31, 0.1)), at_top=0.38)
-        assert "38% of scores are at the top level (10)" in said
+        assert "38% of scores are at the highest level (10)" in said
         assert "good enough for these components" in said
-        assert "which knows where the scale ends" in said
+        assert "no scores beyond its levels" in said
 
     def test_a_difference_within_what_the_data_leave_open(self):
         said = self.said(frame(scenario=(0.30, 0.3)), frame(scenario=(0.40, 0.3)))

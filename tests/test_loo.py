@@ -311,7 +311,7 @@ class TestWeights:
 @pytest.fixture(scope="module")
 def known():
     scores = table(crossed(6, 2, 2), seed=8)
-    return scores, linear_fit(scores, Sigma(), draws=4000), ordinal_fit(scores, draws=50)
+    return scores, linear_fit(scores, Sigma(), draws=4000), ordinal_fit(scores, draws=50, keep=True)
 
 
 class TestAgainstDenseGaussians:
@@ -424,9 +424,10 @@ class TestOrdinal:
         _, tree = rare_level
         tables = []
 
-        def fit(rest, model, seed, draws, **_):
+        def fit(rest, model, seed, draws, keep_unused_levels, **_):
             tables.append(rest)
-            return ordinal_fit(rest, model, draws=draws, seed=seed, at="mode")
+            keep = keep_unused_levels
+            return ordinal_fit(rest, model, draws=draws, seed=seed, at="mode", keep=keep)
 
         monkeypatch.setattr(refits, "fit", fit)
         weighted = bj.loo(tree, refit=False)
@@ -639,13 +640,13 @@ def made(n=150, difference=-20.0, error=5.0, mc=0.1, fits=2):
     [
         (made(), "ordinal predicts scenarios", "better than linear: by 20.0 (standard error 5.0;"),
         (made(n=99), "Inconclusive", "but there are fewer than 100 scenarios."),
-        (made(difference=-3.9, error=1), "Inconclusive", "but that is below 4."),
-        (made(error=11), "Inconclusive", "but that is within two standard errors."),
+        (made(difference=-3.9, error=1), "Inconclusive", "but the difference is below 4."),
+        (made(error=11), "Inconclusive", "but it is within two standard errors."),
         (made(mc=9), "Inconclusive", "too few draws were used (Monte Carlo error 12.7)"),
         (
             made(n=50, difference=-1.0, error=0.2),
             "Inconclusive: ordinal is ahead of linear by 1.0",
-            "fewer than 100 scenarios and that is below 4.",
+            "fewer than 100 scenarios and the difference is below 4.",
         ),
         (made(fits=1), "ordinal: -100.0", "Pass other fits"),
     ],

@@ -66,7 +66,7 @@ class At:
 def unsampled(request):
     spec, rows = TABLES[request.param]
     scores = leveled(rows, seed=2)
-    return scores, ordinal_fit(scores, spec.name)
+    return scores, ordinal_fit(scores, spec.name, keep=True)
 
 
 class TestTree:

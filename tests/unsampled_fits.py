@@ -18,14 +18,16 @@ from bayesjudge.tree.ordinal import ordinal_contents
 CHAINS = 2
 
 
-def ordinal_fit(scores, model="ordinal", draws=20, spread=0.4, seed=1, bins=None, at=None):
+def ordinal_fit(
+    scores, model="ordinal", draws=20, spread=0.4, seed=1, bins=None, at=None, keep=False
+):
     """An ordinal fit with draws around a point of its vector of parameters, or its mode.
 
     `at` is "mode" (draws are then normal, with the curvature there), or a function from `Places`
     to the vector; without, all standard deviations are at the median of their priors, and
-    thresholds around zero.
+    thresholds around zero. `keep` is for declared levels that never occur.
     """
-    layout = lay_out_ordinal(scores, read_spec(model), bins=bins)
+    layout = lay_out_ordinal(scores, read_spec(model), bins=bins, keep_unused_levels=keep)
     where = places(layout)
     noise = np.random.default_rng(seed).standard_normal((CHAINS * draws, where.size))
     if at == "mode":

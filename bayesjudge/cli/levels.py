@@ -65,5 +65,5 @@ def print_levels(check: LevelCheck, mark: str) -> None:
         title = f"Level frequencies that the fit does not reproduce{mark}"
         sentences(title, [*check.misfits, *texts], "yellow")
     else:
-        said = "The fit reproduces how often each judge gives each level."
+        said = "No judge is shown to give levels more or less often than the fit expects."
         sentences(f"Level frequencies{mark}", [said, *texts])

@@ -189,6 +189,7 @@ SAMPLING = (
     click.option(
         "--keep-unused-levels",
         is_flag=True,
+        default=False,
         help="For an ordinal model: declared levels that never occur have the prior's probability.",
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -12,6 +12,7 @@ import xarray as xr
 from bayesjudge.posterior.effects import calls_of
 from bayesjudge.posterior.ordinal_parameters import level_codes
 from bayesjudge.settings import END_SHARE_MAX, FITS_APART_SD, LINEAR_SD_MAX, LINEAR_SHARE_MAX
+from bayesjudge.wording import listed
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Ends:
     Attributes
     ----------
     low, high : float
-        The bottom and the top level (score).
+        The lowest and the highest level of the fit (score).
     at_low, at_high : float
         Parts of all scores.
     """
@@ -151,7 +152,7 @@ def ends(tree: xr.DataTree) -> dict[str, Ends]:
     return found
 
 
-def in_words(found: Agreement, linear: str, ordinal: str) -> str:
+def in_words(found: Agreement, linear: str, ordinal: str, wrong: Sequence[str] = ()) -> str:
     """Say whether the linear approximation was good enough for one evaluated model.
 
     Parameters
@@ -160,13 +161,23 @@ def in_words(found: Agreement, linear: str, ordinal: str) -> str:
         What was found.
     linear, ordinal : str
         Names of the fits.
+    wrong : sequence of str
+        Evaluated models on which the fits are apart by more than chance.
     """
     at, worst = found.ends, found.worst
     return (
         f"{found.model}: {_difference(worst, linear, ordinal)}; {_percent(at.at_high)} of scores "
-        f"are at the top level ({at.high:g}) and {_percent(at.at_low)} at the bottom "
-        f"({at.low:g}): {_verdict(found, linear, ordinal)}."
+        f"are at the highest level ({at.high:g}) and {_percent(at.at_low)} at the lowest "
+        f"({at.low:g}): {_verdict(found, linear, ordinal)}"
+        f"{_elsewhere(found, ordinal, wrong)}."
     )
+
+
+def _elsewhere(found: Agreement, ordinal: str, wrong: Sequence[str]) -> str:
+    """Remind of other evaluated models, which have part in the same thresholds."""
+    if not wrong or found.model in wrong:
+        return ""
+    return f" (its thresholds come from all models, and {ordinal} is not right for {listed(wrong)})"
 
 
 def _difference(worst: Compared, linear: str, ordinal: str) -> str:
@@ -209,13 +220,13 @@ def _verdict(found: Agreement, linear: str, ordinal: str) -> str:
         )
     if not found.worst.close:
         return (
-            "that much may be chance, and which is nearer is open; loo (--loo) says which model "
-            "predicts better"
+            "that much may be chance, and which is nearer is open; with 100 scenarios or more, "
+            "loo (--loo) can say which model predicts better"
         )
     if crowded:
         return (
             "the linear approximation is good enough for these components; for what scores to "
-            f"expect read the {ordinal} fit, which knows where the scale ends"
+            f"expect read the {ordinal} fit, which has no scores beyond its levels"
         )
     return "the linear approximation is good enough here"
 

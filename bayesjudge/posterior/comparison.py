@@ -195,4 +195,5 @@ def _linear_enough(fits: Sequence[_Fit], models: Sequence[str]) -> list[str]:
     total = components(other.tree).sum("component").mean(("chain", "draw"))
     totals = {label: float(total.sel(model=label)) for label in models}
     found = agreements(one.frame, other.frame, totals, other.tree)
-    return [in_words(each, one.name, other.name) for each in found]
+    wrong = [each.model for each in found if each.worst.apart]
+    return [in_words(each, one.name, other.name, wrong) for each in found]

@@ -332,8 +332,8 @@ def verdict(table: pd.DataFrame, unreliable: Sequence[str] = ()) -> str:
         reason
         for reason, holds in (
             (f"there are fewer than {SCENARIOS_MIN} scenarios", n < SCENARIOS_MIN),
-            (f"that is below {DIFFERENCE_MIN:g}", ahead < DIFFERENCE_MIN),
-            ("that is within two standard errors", not ahead >= 2 * error),
+            (f"the difference is below {DIFFERENCE_MIN:g}", ahead < DIFFERENCE_MIN),
+            ("it is within two standard errors", not ahead >= 2 * error),
             (
                 f"too few draws were used (Monte Carlo error {monte_carlo:.1f})",
                 2 * monte_carlo > ahead,

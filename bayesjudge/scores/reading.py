@@ -139,6 +139,8 @@ def _scores(
 
 def _plain_frame(tidy: pd.DataFrame) -> pd.DataFrame:
     """Write labels as str, extra columns behind, rows numbered from 0."""
+    tidy = tidy.copy(deep=False)
+    tidy.attrs = {}  # what others keep there need not be comparable, which pandas takes for granted
     frame = tidy.astype(dict.fromkeys(FACETS, "str")).reset_index(drop=True)
     extras = [name for name in frame.columns if name not in COLUMNS]
     typed = {name: _inferred(frame[name]) for name in extras if frame[name].dtype == object}

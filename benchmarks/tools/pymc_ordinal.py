@@ -58,10 +58,13 @@ def build(frame: pd.DataFrame, scale: tuple[float, ...], centred: bool) -> pm.Mo
             transform=pm.distributions.transforms.ordered,
             initval=np.log(share / (1 - share)),
         )
-        # Averaged over effects all shares of the levels are equally likely: a flat Dirichlet.
+        # Averaged over effects the shares of the levels are Dirichlet, worth two scores in all.
         unit = pt.sqrt(1 + (s_scenario**2 + s_generation**2).mean() / (np.pi**2 / 3))
         scaled = threshold / unit
         density = -(pt.softplus(scaled) + pt.softplus(-scaled)).sum() - (C - 1) * pt.log(unit)
+        below, above = -pt.softplus(-scaled), -pt.softplus(scaled)
+        inner = below[1:] + above[:-1] + pt.log(-pt.expm1(scaled[:-1] - scaled[1:]))
+        density += (2 / C - 1) * (below[0] + inner.sum() + above[-1])
         pm.Potential("shares", density)
         beta = s_generation[of_generation] * pm.Normal("z_generation", shape=len(generations))
         if centred:
