@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from bayesjudge.arguments import require_whole
 from bayesjudge.design.check import check
 from bayesjudge.engines.conditional import panel_draws
 from bayesjudge.engines.diagnostics import diagnose
@@ -108,9 +109,8 @@ def fit(
         raise FitError(f"keep_unused_levels = {keep_unused_levels!r} must be True or False.")
     if keep_unused_levels and spec.family != "cumulative":
         raise FitError(
-            "keep_unused_levels (--keep-unused-levels) is for an ordinal model; "
-            f"{spec.name} has no "
-            'levels: leave it out, or use model="ordinal" (--model ordinal).'
+            f"keep_unused_levels (--keep-unused-levels) is for an ordinal model; {spec.name} has "
+            'no levels: leave it out, or use model="ordinal" (--model ordinal).'
         )
     say("auditing the table")
     design = check(scores)
@@ -118,10 +118,10 @@ def fit(
     used = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
     how = Sampling(used, chains, draws, warm_up, progress)
     if spec.family == "cumulative":
-        contents, sampled, extra = _ordinal(
-            lay_out_ordinal(scores, spec, prior_scale, bins, keep_unused_levels=keep_unused_levels),
-            *(scores, how, say),
+        layout = lay_out_ordinal(
+            scores, spec, prior_scale, bins, keep_unused_levels=keep_unused_levels
         )
+        contents, sampled, extra = _ordinal(layout, scores, how, say)
     else:
         contents, sampled, extra = _linear(lay_out(scores, spec, prior_scale), scores, how, say)
     say("checking the fit")
@@ -194,8 +194,7 @@ def _refuse(
     if engine not in ENGINES:
         raise FitError(f"there is no engine {engine!r}. Engines: {', '.join(ENGINES)}.")
     for name, value, least in (("chains", chains, 1), ("draws", draws, 4), ("tune", tune, 1)):
-        if value != int(value) or value < least:
-            raise FitError(f"{name} = {value!r} must be a whole number of at least {least}.")
+        require_whole(name, value, least, error=FitError)
     if not 0 < prior_scale < np.inf:
         raise FitError(f"prior_scale = {prior_scale!r} must be above 0: 2 doubles all priors.")
     if seed is not None and not 0 <= seed < 2**32:

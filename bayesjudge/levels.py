@@ -148,43 +148,33 @@ def _declared(
     _require_two(declared, codes)
     used = np.unique(codes)
     unused = np.delete(declared, used)
-    if keep_unused and len(declared) <= MOST:
-        return _levels(scores, declared, codes, declared=True, notes=_kept(declared, unused))
+    never = (
+        f"{counted(len(unused), 'declared level is', 'declared levels are')} never used "
+        f"({_list(unused)})"
+    )
     if keep_unused:
-        raise DesignError(
-            f"{len(declared):,} levels are declared, more than the {MOST} that a cumulative link "
-            "model can have here, so they can't all be kept. Leave keep_unused_levels= "
-            "(--keep-unused-levels) out: then only the levels that occur are."
+        if len(declared) > MOST:
+            raise DesignError(
+                f"{len(declared):,} levels are declared, more than the {MOST} that a cumulative "
+                "link model can have here, so they can't all be kept. Leave keep_unused_levels= "
+                "(--keep-unused-levels) out: then only the levels that occur are."
+            )
+        note = (
+            f"{never}. All {len(declared)} are kept, as asked for; where one is never used, its "
+            "probability rests on the prior, and with it panel means and variances."
         )
-    if len(declared) > MOST:
-        _refuse_continuous(scores, declared[used])
-    place = np.searchsorted(used, codes).astype(np.int64)
-    return _levels(
-        scores, declared[used], place, declared=True, notes=_left_out(declared[used], unused)
-    )
-
-
-def _kept(declared: FloatArray, unused: FloatArray) -> list[str]:
-    if not len(unused):
-        return []
-    note = (
-        f"{counted(len(unused), 'declared level is', 'declared levels are')} never used "
-        f"({_list(unused)}). All {len(declared)} are kept, as asked for; where one is never used, "
-        "its probability rests on the prior, and with it panel means and variances."
-    )
-    return [note]
-
-
-def _left_out(used: FloatArray, unused: FloatArray) -> list[str]:
-    if not len(unused):
-        return []
-    note = (
-        f"{counted(len(unused), 'declared level is', 'declared levels are')} never used "
-        f"({_list(unused)}): the {len(used)} that occur are the levels ({_list(used)}), and the "
-        "others have probability zero in this model, as the scores do not say how rare they are. "
-        "keep_unused_levels=True (--keep-unused-levels) keeps them, with the prior's probability."
-    )
-    return [note]
+        kept = declared
+    else:
+        if len(declared) > MOST:
+            _refuse_continuous(scores, declared[used])
+        note = (
+            f"{never}: the {len(used)} that occur are the levels ({_list(declared[used])}), and "
+            "the others have probability zero in this model, as the scores do not say how rare "
+            "they are. keep_unused_levels=True (--keep-unused-levels) keeps them, with the prior's "
+            "probability."
+        )
+        kept, codes = declared[used], np.searchsorted(used, codes).astype(np.int64)
+    return _levels(scores, kept, codes, declared=True, notes=[note] if len(unused) else [])
 
 
 def _binned(scores: ScoreTable, distinct: int, bins: int) -> Levels:

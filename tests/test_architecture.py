@@ -14,7 +14,7 @@ LAYERS = [
     line.split()
     for line in """
         errors
-        atomic wording terms settings
+        arguments atomic wording terms settings
         priors
         scores
         examples

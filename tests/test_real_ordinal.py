@@ -1,21 +1,11 @@
 """Ordinal fits of real tables: they pass their diagnostics and say what the scores say."""
 
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
 import pytest
+from real_data import real, relevance
 
 import bayesjudge as bj
 from bayesjudge.settings import LATTICE_ERROR_MAX
-
-DATA = Path(__file__).parents[2] / "shared" / "data"
-
-
-def real(name):
-    if not (DATA / name).exists():
-        pytest.skip(f"the real data {name} is not here")
-    return DATA / name
 
 
 def fitted(scores, model="ordinal", **options):
@@ -104,16 +94,7 @@ def test_ratings_of_seven_image_models(axis):
 
 @pytest.mark.evidence
 def test_relevance_of_passages_by_33_judges():
-    path = real("llmjudge_trec_wide.csv")
-    judges = [c for c in pd.read_csv(path, nrows=1).columns if c not in ("query", "passage")]
-    scores = bj.read_scores(
-        path,
-        columns={"scenario": "query", "generation": "passage"},
-        judges=judges,
-        model_name="TREC",
-        levels=[0, 1, 2, 3],
-        outside="missing",
-    )
+    scores = relevance(outside="missing")
     tree = fitted(scores.select(scenarios=list(scores.scenarios[:5])))
     variance = components_mean(tree, "TREC")
     assert len(variance) == 6

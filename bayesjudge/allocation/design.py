@@ -5,38 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from bayesjudge.allocation.coefficients import TARGETS
+from bayesjudge.arguments import require_whole
 from bayesjudge.errors import BayesJudgeError
 from bayesjudge.wording import did_you_mean
 
 
-def require_count(name: str, value: Any, least: int = 1, because: str = "") -> int:
-    """Return a whole number of at least so many, or refuse it.
-
-    Parameters
-    ----------
-    name : str
-        What it is, as in the call.
-    value
-        What was given.
-    least : int
-        The least that is allowed.
-    because : str
-        Why, for the message.
-    """
-    try:
-        whole = int(value) if not isinstance(value, bool | str) else None
-    except (TypeError, ValueError, OverflowError):
-        whole = None
-    if whole is None or whole != value or whole < least:
-        raise BayesJudgeError(
-            f"{name} = {value!r} must be a whole number of at least {least}{because}."
-        )
-    return whole
-
-
 def require_panel(panel_size: Any) -> int:
     """Return the number of judges, or refuse what is no panel."""
-    return require_count(
+    return require_whole(
         "panel_size", panel_size, 2, ": with one judge every way to spend calls is the same"
     )
 
@@ -63,7 +39,7 @@ def require_dataset_size(dataset_size: Any, n_scenarios: int, target: str) -> fl
     if dataset_size == float("inf"):
         return float("inf")
     return float(
-        require_count(
+        require_whole(
             "dataset_size", dataset_size, n_scenarios, f", the {n_scenarios} scenarios scored"
         )
     )

@@ -51,9 +51,8 @@ def ranges(
     """
     found = {}
     for name in names:
-        own = {
-            part: _effective(part, parts(name), coefficients, panel_size) for part in parts(name)
-        }
+        terms = parts(name)
+        own = {part: _effective(part, terms, coefficients, panel_size) for part in terms}
         low, high = min(own, key=own.__getitem__), max(own, key=own.__getitem__)
         found[name] = Range(own[low], own[high], low, high)
     return found

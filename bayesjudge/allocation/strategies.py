@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from bayesjudge.errors import BayesJudgeError
 from bayesjudge.wording import did_you_mean
 
-Kind = Literal["all", "random", "cyclic", "cyclic-restart", "subset"]
-
 STRATEGIES = ("all", "random", "cyclic", "cyclic-restart", "single")
 """The names, beside ``subset-2``, ``subset-3``, ... for that many judges."""
-
-_SUBSET = "subset-"
-_ONE_EACH: dict[str, Kind] = {
-    "random": "random",
-    "cyclic": "cyclic",
-    "cyclic-restart": "cyclic-restart",
-}
 
 
 @dataclass(frozen=True)
@@ -41,12 +31,8 @@ class Strategy:
     """
 
     name: str
-    kind: Kind
+    kind: str
     judges: int
-
-    def generations(self, budget: int) -> int:
-        """Return the generations of a scenario, for a budget that can be reached."""
-        return budget // self.judges
 
 
 def parse_strategy(name: str, panel_size: int) -> Strategy:
@@ -66,12 +52,12 @@ def parse_strategy(name: str, panel_size: int) -> Strategy:
     """
     if name == "all":
         return Strategy(name, "all", panel_size)
-    if name in _ONE_EACH:
-        return Strategy(name, _ONE_EACH[name], 1)
+    if name in ("random", "cyclic", "cyclic-restart"):
+        return Strategy(name, name, 1)
     if name == "single":
         return Strategy(name, "subset", 1)
-    size = name.removeprefix(_SUBSET) if isinstance(name, str) else ""
-    if not (isinstance(name, str) and name.startswith(_SUBSET) and size.isdecimal()):
+    prefix, _, size = str(name).partition("-")
+    if prefix != "subset" or not size.isdecimal():
         hint = did_you_mean(str(name), STRATEGIES)
         raise BayesJudgeError(
             f"there is no strategy {name!r}.{hint} Strategies: {', '.join(STRATEGIES)}, and "

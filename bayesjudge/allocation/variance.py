@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesjudge.allocation.coefficients import coefficients
 from bayesjudge.allocation.design import (
-    require_count,
     require_dataset_size,
     require_panel,
     require_target,
 )
 from bayesjudge.allocation.known import Range, ranges
 from bayesjudge.allocation.strategies import parse_strategy, why_unreachable
+from bayesjudge.arguments import require_whole
 from bayesjudge.errors import BayesJudgeError
 from bayesjudge.terms import TERMS, parts, sum_name
 from bayesjudge.wording import did_you_mean, listed, quoted
@@ -85,8 +85,8 @@ def strategy_variance(
     arXiv 2603.01865, Eqs. 2 to 5, extended to the interactions and to any budget; see
     `bayesjudge.allocation.coefficients`.
     """
-    n = require_count("n_scenarios", n_scenarios)
-    B = require_count("budget", budget)
+    n = require_whole("n_scenarios", n_scenarios, 1)
+    B = require_whole("budget", budget, 1)
     K = require_panel(panel_size)
     N = require_dataset_size(dataset_size, n, require_target(target))
     asked = parse_strategy(strategy, K)

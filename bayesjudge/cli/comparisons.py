@@ -84,10 +84,9 @@ def fit_all(
     if any(spec.family == "cumulative" for _, spec in specs):
         # Refuses what has no levels before other models are fitted.
         levels_of(scores, bins, keep_unused=keep_unused_levels)
-    asked = {"--bins": bins is not None, "--keep-unused-levels": keep_unused_levels}
-    for option, given in asked.items():
-        if given and all(spec.family != "cumulative" for _, spec in specs):
-            raise BayesJudgeError(f"{option} is for an ordinal model, and --models names none.")
+    elif bins is not None or keep_unused_levels:
+        option = "--keep-unused-levels" if bins is None else "--bins"
+        raise BayesJudgeError(f"{option} is for an ordinal model, and --models names none.")
     return tuple(
         fit(
             scores,

@@ -105,10 +105,8 @@ def log_density(d: Density, vector: FloatArray) -> tuple[float, FloatArray]:
     log_gap, rise = log_gaps(where, vector[where.threshold][1:], np)
     in_log_gap = where.gaps.T @ in_threshold * np.exp(log_gap) + 1
     gradient[where.threshold] = np.r_[in_threshold.sum(), in_log_gap * rise]
-    # The slope runs from `stretch` down to 1; the second term is that of its log.
-    gradient[where.threshold][1:] += (
-        (rise - 1) * (rise - where.stretch) / (rise * np.maximum(where.stretch - 1, 1e-300))
-    )
+    # The slope of log(rise): what rises above 1 falls off as a logistic function.
+    gradient[where.threshold][1:] += (1 - rise) * special.expit(vector[where.threshold][1:]) / rise
     prior += log_gap.sum() + np.log(rise).sum()
 
     raw_scale = vector[where.scale]

@@ -10,6 +10,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesjudge.arguments import require_whole
 from bayesjudge.errors import FitError
 from bayesjudge.posterior.cell_likelihood import work
 from bayesjudge.posterior.effects import calls_of
@@ -108,8 +109,8 @@ def loo(
     """
     require_one_table(trees, "loo")
     for name, value, least in (("draws", draws, 4), ("max_refits", max_refits, 0)):
-        if value is not None and (value != int(value) or value < least):
-            raise FitError(f"{name} = {value!r} must be a whole number of at least {least}.")
+        if value is not None:
+            require_whole(name, value, least, error=FitError)
     if scores is not None:
         _require_table_of(trees[0], scores)
     own_seed = int(trees[0].attrs["seed"]) if seed is None else seed

@@ -10,6 +10,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesjudge.arguments import require_whole
 from bayesjudge.design.cells import Cells, cells_by_model
 from bayesjudge.errors import BayesJudgeError, FitError
 from bayesjudge.levels import MOST
@@ -101,8 +102,7 @@ def level_frequencies(
     """
     require_fit(tree)
     require_probability(prob)
-    if draws != int(draws) or draws < _LEAST:
-        raise BayesJudgeError(f"draws = {draws!r} must be a whole number of at least {_LEAST}.")
+    require_whole("draws", draws, _LEAST)
     ordinal, rng = is_ordinal(tree), np.random.default_rng(seed)
     if ordinal and levels is not None:
         raise FitError("an ordinal fit has its own levels: levels= is for linear fits.")
