@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from bayesjudge.allocation.variance import strategy_variance
+    from bayesjudge.allocations.dataset import allocation
+    from bayesjudge.allocations.variance import strategy_variance
     from bayesjudge.design.check import check
     from bayesjudge.errors import BayesJudgeError, DesignError, FitError, ScoreError, SpecError
     from bayesjudge.estimates.anova import anova, judge_f_test, judge_means, mean_squares
@@ -36,6 +37,7 @@ _HOMES = {
     "ScoreError": "errors",
     "ScoreTable": "scores",
     "SpecError": "errors",
+    "allocation": "allocations.dataset",
     "anova": "estimates.anova",
     "check": "design.check",
     "compare": "posterior.comparison",
@@ -55,7 +57,7 @@ _HOMES = {
     "read_scores": "readers",
     "reml": "estimates.reml",
     "save": "tree",
-    "strategy_variance": "allocation.variance",
+    "strategy_variance": "allocations.variance",
 }
 
 __all__ = [
@@ -66,6 +68,7 @@ __all__ = [
     "ScoreTable",
     "SpecError",
     "__version__",
+    "allocation",
     "anova",
     "check",
     "compare",

@@ -89,6 +89,18 @@ def identify(cells: Cells, terms: Iterable[str]) -> Structure:
     return Structure(tuple(first), in_order(absent), tuple(entangled))
 
 
+def sizes_of(cells: Cells, structure: Structure) -> dict[str, int | list[str]]:
+    """Return what estimates of one evaluated model need with them to be put to use.
+
+    Its numbers of ``scenarios`` and ``judges``, and the terms that are ``absent``.
+    """
+    return {
+        "scenarios": cells.n_scenarios,
+        "judges": cells.n_judges,
+        "absent": list(structure.absent),
+    }
+
+
 def levels(cells: Cells, term: str) -> IntArray:
     """Return the level of one term that each call has."""
     K = cells.n_judges

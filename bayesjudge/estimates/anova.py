@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from bayesjudge.design.identify import sizes_of
 from bayesjudge.errors import BayesJudgeError
 from bayesjudge.estimates.intervals import (
     chi2_interval,
@@ -79,8 +80,9 @@ def anova(
           NaN where there is none;
         - ``method``: how the interval was made, that an end was cut, or why there is none.
 
-        ``attrs``: ``f_test`` (list of dict, see `judge_f_test`), ``notes`` (list of str), and
-        the arguments.
+        ``attrs``: ``f_test`` (list of dict, see `judge_f_test`), ``notes`` (list of str),
+        ``sizes`` (by evaluated model its ``scenarios``, ``judges`` and the terms that are
+        ``absent``), and the arguments.
 
     Raises
     ------
@@ -125,6 +127,9 @@ def anova(
         "interaction": interaction,
         "interval": interval,
         "prob": prob,
+        "sizes": {
+            label: frame.attrs["sizes"] for label, frame in zip(scores.models, frames, strict=True)
+        },
     }
     return table
 
@@ -161,7 +166,11 @@ def anova_model(
     rows = [_row(table, k, interval, prob) for k in range(len(table.names))]
     frame = pd.DataFrame(rows, columns=_COLUMNS, index=pd.Index(table.names, name="component"))
     tests = [f_test(table.strata, name, prob) for name in TESTS] if cells.n_judges > 1 else []
-    frame.attrs = {"f_test": tests, "notes": _notes(table, frame, interaction, label)}
+    frame.attrs = {
+        "f_test": tests,
+        "notes": _notes(table, frame, interaction, label),
+        "sizes": sizes_of(cells, table.structure),
+    }
     return frame
 
 
@@ -239,8 +248,8 @@ def _notes(
     ]
     if not interaction and frame["truncated"].get("generation", False):
         notes.append(f"{who}scenario:judge may be why; see interaction=True (--interaction).")
-    if table.absent:
-        notes.append(f"{who}not to be seen in this design: {', '.join(table.absent)}.")
+    if table.structure.absent:
+        notes.append(f"{who}not to be seen in this design: {', '.join(table.structure.absent)}.")
     if table.strata.balance.scenarios == 1 and "judge" in table.names:
         notes.append(f"{who}judge is that within the one scenario, scenario:judge included.")
     return notes

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bayesjudge.design.cells import Cells, balance, cells_by_model
 from bayesjudge.design.estimable import PAPER_TERMS, require_estimable
-from bayesjudge.design.identify import identify
+from bayesjudge.design.identify import Structure, identify
 from bayesjudge.errors import DesignError
 from bayesjudge.marginal.strata import Strata, expected_mean_squares, strata
 from bayesjudge.scores import require_table
@@ -72,10 +72,8 @@ class PooledStrata:
     ----------
     strata : Strata
         Before pooling.
-    names : tuple of str
-        The components and sums that the design can tell apart.
-    absent : tuple of str
-        Terms that it can't show at all.
+    structure : Structure
+        The components and sums that the design can tell apart, and the terms that it can't show.
     sources : tuple of str
         Names of the strata; those that were pooled are "residual".
     df, ms : float array, shape (strata,)
@@ -87,13 +85,17 @@ class PooledStrata:
     """
 
     strata: Strata
-    names: tuple[str, ...]
-    absent: tuple[str, ...]
+    structure: Structure
     sources: tuple[str, ...]
     df: FloatArray
     ms: FloatArray
     expected: FloatArray
     weights: FloatArray
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the components and sums."""
+        return self.structure.names
 
     @property
     def n_judges(self) -> int:
@@ -143,8 +145,7 @@ def pooled_strata(cells: Cells, interaction: bool, label: str | None) -> PooledS
     weights = finite_panel(structure.names, cells.n_judges) @ np.linalg.inv(matrix)
     return PooledStrata(
         strata=table,
-        names=structure.names,
-        absent=structure.absent,
+        structure=structure,
         sources=tuple(g[0] if len(g) == 1 else "residual" for g in pooled.values()),
         df=df,
         ms=ss / df,

@@ -19,7 +19,7 @@ from scipy import optimize, special
 
 from bayesjudge.design.cells import Cells, cells_by_model
 from bayesjudge.design.estimable import PAPER_TERMS, require_estimable
-from bayesjudge.design.identify import identify
+from bayesjudge.design.identify import identify, sizes_of
 from bayesjudge.estimates.judge_tables import check_prob
 from bayesjudge.estimates.pooled_strata import finite_panel
 from bayesjudge.marginal.gaussian import Variances, by_term, moments, value_and_gradient
@@ -76,6 +76,9 @@ def reml(scores: ScoreTable, interaction: bool = False, prob: float | None = Non
           maximised over the other variances, falls by the quantile of chi-squared on 1 df. NaN
           for judge, and for generation where repeated calls tell generation:judge apart.
 
+        ``attrs``: the arguments, and ``sizes``: by evaluated model its ``scenarios``, ``judges``
+        and the terms that are ``absent``.
+
     Raises
     ------
     DesignError
@@ -100,7 +103,14 @@ def reml(scores: ScoreTable, interaction: bool = False, prob: float | None = Non
         )
     ]
     table = pd.concat(frames, keys=scores.models, names=["model", "component"])
-    table.attrs = {"interaction": interaction, "prob": prob, "criterion": "restricted likelihood"}
+    table.attrs = {
+        "interaction": interaction,
+        "prob": prob,
+        "criterion": "restricted likelihood",
+        "sizes": {
+            label: frame.attrs["sizes"] for label, frame in zip(scores.models, frames, strict=True)
+        },
+    }
     return table
 
 
@@ -155,7 +165,9 @@ def reml_model(
     columns = ["estimate", "at_boundary", "converged", "ci_low", "ci_high"]
     index = pd.Index(structure.names, name="component")
     frame = pd.DataFrame([rows[name] for name in index], index=index, columns=columns)
-    return frame if prob is not None else frame.iloc[:, :3]
+    frame = frame if prob is not None else frame.iloc[:, :3]
+    frame.attrs = {"sizes": sizes_of(cells, structure)}
+    return frame
 
 
 @dataclass(frozen=True, eq=False)
