@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from bayesjudge.allocations.contrasts import all_or_random, generation_sign, savings
     from bayesjudge.allocations.dataset import allocation
+    from bayesjudge.allocations.executed import assignment_variance
+    from bayesjudge.allocations.reliability import reliability
+    from bayesjudge.allocations.simulated import future_scores
+    from bayesjudge.allocations.summary import allocation_table
+    from bayesjudge.allocations.tradeoffs import scenarios_or_calls
     from bayesjudge.allocations.variance import strategy_variance
     from bayesjudge.design.check import check
     from bayesjudge.errors import BayesJudgeError, DesignError, FitError, ScoreError, SpecError
@@ -31,32 +37,40 @@ if TYPE_CHECKING:
     from bayesjudge.tree import load, problems, save
 
 _HOMES = {
-    "BayesJudgeError": "errors",
-    "DesignError": "errors",
-    "FitError": "errors",
-    "ScoreError": "errors",
-    "ScoreTable": "scores",
-    "SpecError": "errors",
+    "all_or_random": "allocations.contrasts",
     "allocation": "allocations.dataset",
+    "allocation_table": "allocations.summary",
     "anova": "estimates.anova",
+    "assignment_variance": "allocations.executed",
+    "BayesJudgeError": "errors",
     "check": "design.check",
     "compare": "posterior.comparison",
     "components": "posterior.components",
+    "DesignError": "errors",
     "effects": "posterior.effects",
     "example": "examples",
     "fit": "fitting",
-    "judge_offsets": "posterior.summaries",
-    "panel_means": "posterior.summaries",
+    "FitError": "errors",
+    "future_scores": "allocations.simulated",
+    "generation_sign": "allocations.contrasts",
     "judge_f_test": "estimates.anova",
     "judge_means": "estimates.anova",
+    "judge_offsets": "posterior.summaries",
     "level_frequencies": "posterior.predictive",
     "load": "tree",
     "loo": "posterior.loo",
     "mean_squares": "estimates.anova",
+    "panel_means": "posterior.summaries",
     "problems": "tree",
     "read_scores": "readers",
+    "reliability": "allocations.reliability",
     "reml": "estimates.reml",
     "save": "tree",
+    "savings": "allocations.contrasts",
+    "scenarios_or_calls": "allocations.tradeoffs",
+    "ScoreError": "errors",
+    "ScoreTable": "scores",
+    "SpecError": "errors",
     "strategy_variance": "allocations.variance",
 }
 
@@ -68,14 +82,19 @@ __all__ = [
     "ScoreTable",
     "SpecError",
     "__version__",
+    "all_or_random",
     "allocation",
+    "allocation_table",
     "anova",
+    "assignment_variance",
     "check",
     "compare",
     "components",
     "effects",
     "example",
     "fit",
+    "future_scores",
+    "generation_sign",
     "judge_f_test",
     "judge_means",
     "judge_offsets",
@@ -86,8 +105,11 @@ __all__ = [
     "panel_means",
     "problems",
     "read_scores",
+    "reliability",
     "reml",
     "save",
+    "savings",
+    "scenarios_or_calls",
     "strategy_variance",
 ]
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import bayesjudge as bj
-from bayesjudge.allocation.assignment import assignment_coefficients
-from bayesjudge.allocation.coefficients import coefficients
-from bayesjudge.allocation.known import ranges
-from bayesjudge.allocation.strategies import parse_strategy, why_unreachable
-from bayesjudge.allocation.variance import strategy_variance
+from bayesjudge.allocations.assignment import assignment_coefficients
+from bayesjudge.allocations.coefficients import coefficients
+from bayesjudge.allocations.known import ranges
+from bayesjudge.allocations.strategies import parse_strategy, why_unreachable
+from bayesjudge.allocations.variance import strategy_variance
 from bayesjudge.errors import BayesJudgeError
 from bayesjudge.terms import TERMS
 

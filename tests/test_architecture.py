@@ -30,7 +30,7 @@ LAYERS = [
         tree
         fitting
         posterior
-        allocation
+        allocations
     """.strip().splitlines()
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesjudge.allocation.design import require_dataset_size, require_panel, require_target
+from bayesjudge.allocations.design import require_dataset_size, require_panel, require_target
 from bayesjudge.errors import BayesJudgeError
 
 FloatArray = NDArray[np.float64]

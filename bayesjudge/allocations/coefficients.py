@@ -20,7 +20,7 @@ arXiv 2603.01865.
 
 from __future__ import annotations
 
-from bayesjudge.allocation.strategies import Strategy
+from bayesjudge.allocations.strategies import Strategy
 
 TARGETS = ("benchmark", "population")
 
@@ -38,7 +38,7 @@ def coefficients(
     Parameters
     ----------
     strategy : Strategy
-        From `bayesjudge.allocation.strategies.parse_strategy`; one that reaches the budget.
+        From `bayesjudge.allocations.strategies.parse_strategy`; one that reaches the budget.
     budget : int
         Judge calls for each scenario.
     n_scenarios, panel_size : int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bayesjudge.allocation.coefficients import TARGETS
+from bayesjudge.allocations.coefficients import TARGETS
 from bayesjudge.arguments import require_whole
 from bayesjudge.errors import BayesJudgeError
 from bayesjudge.wording import did_you_mean

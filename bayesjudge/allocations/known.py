@@ -12,7 +12,7 @@ generation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from bayesjudge.terms import parts
@@ -36,7 +36,11 @@ class Range(NamedTuple):
 
 
 def ranges(
-    names: Sequence[str], coefficients: Mapping[str, float], panel_size: int
+    names: Iterable[str],
+    coefficients: Mapping[str, float],
+    panel_size: int,
+    *,
+    relative: bool = False,
 ) -> dict[str, Range]:
     """Return the coefficients that each known component or sum may have.
 
@@ -45,14 +49,21 @@ def ranges(
     names : sequence of str
         What is known, such as ``generation`` or ``generation:judge+residual``.
     coefficients : mapping
-        Of each single component, from `bayesjudge.allocation.coefficients.coefficients`.
+        Of each single component, from `bayesjudge.allocations.coefficients.coefficients`.
     panel_size : int
         Judges in the panel.
+    relative : bool
+        Whether interactions in sums are relative to the panel there too, as in an ordinal fit.
     """
     found = {}
     for name in names:
         terms = parts(name)
-        own = {part: _effective(part, terms, coefficients, panel_size) for part in terms}
+        own = {
+            part: coefficients[part]
+            if relative
+            else _effective(part, terms, coefficients, panel_size)
+            for part in terms
+        }
         low, high = min(own, key=own.__getitem__), max(own, key=own.__getitem__)
         found[name] = Range(own[low], own[high], low, high)
     return found

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesjudge.allocation.coefficients import coefficients
-from bayesjudge.allocation.design import (
+from bayesjudge.allocations.coefficients import coefficients
+from bayesjudge.allocations.design import (
     require_dataset_size,
     require_panel,
     require_target,
 )
-from bayesjudge.allocation.known import Range, ranges
-from bayesjudge.allocation.strategies import parse_strategy, why_unreachable
+from bayesjudge.allocations.known import Range, ranges
+from bayesjudge.allocations.strategies import parse_strategy, why_unreachable
 from bayesjudge.arguments import require_whole
 from bayesjudge.errors import BayesJudgeError
 from bayesjudge.terms import TERMS, parts, sum_name
@@ -83,7 +83,7 @@ def strategy_variance(
     References
     ----------
     arXiv 2603.01865, Eqs. 2 to 5, extended to the interactions and to any budget; see
-    `bayesjudge.allocation.coefficients`.
+    `bayesjudge.allocations.coefficients`.
     """
     n = require_whole("n_scenarios", n_scenarios, 1)
     B = require_whole("budget", budget, 1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from bayesjudge.cli.allocations import allocation
 from bayesjudge.cli.options import (
     as_json,
     fitting,
@@ -223,4 +224,4 @@ def _wrote(path: str | Path | None) -> None:
         click.echo(f"Written: {path}")
 
 
-ALL = (check, anova, fit, compare, demo)
+ALL = (check, anova, fit, compare, allocation, demo)

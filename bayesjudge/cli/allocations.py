@@ -1,0 +1,209 @@
+"""The command `allocation`, and the options of all commands that weigh components."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bayesjudge.cli.options import as_json, fitting, how_to_read, out, read
+from bayesjudge.errors import BayesJudgeError
+
+
+def pairs(text: str, option: str) -> dict[str, float]:
+    """Read ``scenario=1.53,generation=0.266``."""
+    found: dict[str, float] = {}
+    for piece in text.split(","):
+        name, equals, value = (part.strip() for part in piece.partition("="))
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not name or not equals or math.isnan(number):
+            raise click.BadParameter(
+                f"{piece.strip()!r} should look like generation=0.266.", param_hint=option
+            )
+        if name in found:
+            raise click.BadParameter(f"{name} comes twice.", param_hint=option)
+        found[name] = number
+    return found
+
+
+def whole_numbers(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> list[int] | None:
+    """Read ``1,5,10``."""
+    if value is None:
+        return None
+    try:
+        return [int(piece) for piece in value.split(",")]
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} should look like 1,5,10.") from error
+
+
+def names(ctx: click.Context, param: click.Parameter, value: str) -> list[str]:
+    """Read ``all,random,cyclic``."""
+    return [piece.strip() for piece in value.split(",") if piece.strip()]
+
+
+SOURCE = (
+    click.argument("file", metavar="[FILE]", required=False, is_eager=True),
+    click.option(
+        "--components",
+        metavar="NAME=VARIANCE,...",
+        help="Instead of FILE: scenario=1.53,generation=0.266,judge=0.947,residual=1.486. Needs "
+        "--panel-size and --scenarios.",
+    ),
+    click.option("--panel-size", type=click.IntRange(2), help="Judges, for --components."),
+    click.option(
+        "--by",
+        type=click.Choice(["fit", "anova", "reml"]),
+        default="fit",
+        show_default=True,
+        help="For a table of scores: the posterior of --model, or closed forms, or REML.",
+    ),
+    click.option(
+        "--interaction/--no-interaction",
+        default=True,
+        show_default=True,
+        help="For --by anova and --by reml: with scenario:judge, or as in the paper.",
+    ),
+)
+CAMPAIGN = (
+    click.option("--scenarios", "n_scenarios", type=click.IntRange(1), help="To be scored."),
+    click.option(
+        "--target",
+        type=click.Choice(["benchmark", "population"]),
+        default="benchmark",
+        show_default=True,
+        help="The mean over these scenarios, or over scenarios like these.",
+    ),
+    click.option(
+        "--dataset-size",
+        type=click.IntRange(1),
+        help="For the population: scenarios there are. Infinite without it.",
+    ),
+)
+
+
+def source_options(command: Any) -> Any:
+    """Give a command the options on where components come from."""
+    for option in reversed(SOURCE):
+        command = option(command)
+    return command
+
+
+def campaign_options(command: Any) -> Any:
+    """Give a command the options on what is scored, and what for."""
+    for option in reversed(CAMPAIGN):
+        command = option(command)
+    return command
+
+
+@click.command()
+@source_options
+@click.option(
+    "--budgets",
+    callback=whole_numbers,
+    metavar="B,...",
+    help="Judge calls for each scenario. Without it 1, and one, two and four calls of each judge.",
+)
+@click.option(
+    "--strategies",
+    callback=names,
+    default="all,random,cyclic,single",
+    show_default=True,
+    metavar="A,B,...",
+    help="all, random, cyclic, cyclic-restart, single, subset-2, ...",
+)
+@campaign_options
+@how_to_read
+@fitting
+@as_json
+@out("Write the table to this .csv file, or all to this .json file.")
+def allocation(
+    file: str | None,
+    budgets: list[int] | None,
+    strategies: list[str],
+    n_scenarios: int | None,
+    target: str,
+    dataset_size: int | None,
+    as_json: bool,
+    out: str | None,
+    **options: Any,
+) -> None:
+    """How precise a score is, by the way judge calls are spent.
+
+    FILE is a fit that `bayesjudge fit --out FIT.nc` wrote, or a table of scores; --components are
+    variances (score²) typed by hand.
+    """
+    check_file(out)
+    from bayesjudge.cli import show
+    from bayesjudge.cli.spending import print_spending, spending
+
+    with show.stages() as stage:
+        source, panel = read_components(file, stage, options)
+        stage("weighing strategies")
+        result = spending(
+            source,
+            budgets,
+            strategies,
+            {
+                "n_scenarios": n_scenarios,
+                "target": target,
+                "dataset_size": dataset_size,
+                "panel_size": panel,
+            },
+        )
+    written = None
+    if out and Path(out).suffix == ".json":
+        written = show.write_text(Path(out), show.as_json(result.as_dict()) + "\n")
+    elif out:
+        written = show.write(out, result.table)
+    if as_json:
+        click.echo(show.as_json(result.as_dict()))
+    else:
+        print_spending(result)
+        if written:
+            click.echo(f"Written: {written}")
+    raise click.exceptions.Exit(0 if result.passed else 1)
+
+
+def check_file(out: str | None) -> None:
+    """Refuse a file that can't be written, before the work."""
+    if out and Path(out).suffix not in (".csv", ".json"):
+        raise BayesJudgeError(f"--out {out}: allowed endings are .csv and .json.")
+    if out and not Path(out).parent.is_dir():
+        raise BayesJudgeError(f"--out {out}: there is no folder {Path(out).parent}.")
+
+
+def read_components(
+    file: str | None, stage: Any, options: dict[str, Any]
+) -> tuple[Any, int | None]:
+    """Read or estimate components, and return the panel's size where they don't say it."""
+    components, panel = options.pop("components"), options.pop("panel_size")
+    by, interaction = options.pop("by"), options.pop("interaction")
+    if (file is None) == (components is None):
+        raise click.UsageError("give FILE (a fit or a table of scores), or --components.")
+    if components is not None:
+        return pairs(components, "--components"), panel
+    if panel is not None:
+        raise click.UsageError("--panel-size is for --components; FILE has its judges.")
+    if Path(str(file)).suffix == ".nc":
+        from bayesjudge.tree import load
+
+        return load(str(file)), None
+    scores = read(str(file), options)
+    if by == "fit":
+        from bayesjudge.fitting import fit
+
+        return fit(scores, on_stage=stage, **options), None
+    if by == "anova":
+        from bayesjudge.estimates.anova import anova
+
+        return anova(scores, interaction=interaction), None
+    from bayesjudge.estimates.reml import reml
+
+    return reml(scores, interaction=interaction), None
