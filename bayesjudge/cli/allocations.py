@@ -8,7 +8,17 @@ from typing import Any
 
 import click
 
-from bayesjudge.cli.options import as_json, fitting, how_to_read, out, read
+from bayesjudge.cli.options import (
+    FITTING,
+    READING,
+    as_json,
+    fitting,
+    how_to_read,
+    names_of,
+    out,
+    read,
+    refuse_idle,
+)
 from bayesjudge.errors import BayesJudgeError
 
 
@@ -123,7 +133,10 @@ def campaign_options(command: Any) -> Any:
 @fitting
 @as_json
 @out("Write the table to this .csv file, or all to this .json file.")
+@click.pass_context
 def allocation(
+    ctx: click.Context,
+    /,
     file: str | None,
     budgets: list[int] | None,
     strategies: list[str],
@@ -140,6 +153,7 @@ def allocation(
     variances (score²) typed by hand.
     """
     check_file(out)
+    refuse_what_is_idle(ctx, file, options["components"] is not None, options["by"])
     from bayesjudge.cli import show
     from bayesjudge.cli.spending import print_spending, spending
 
@@ -171,6 +185,27 @@ def allocation(
     raise click.exceptions.Exit(0 if result.passed else 1)
 
 
+_WEIGHING = {"budgets", "strategies", "n_scenarios", "target", "dataset_size", "as_json", "out"}
+
+
+def refuse_what_is_idle(
+    ctx: click.Context, file: str | None, by_hand: bool, by: str, weighing: set[str] = _WEIGHING
+) -> None:
+    """Refuse options that have no effect on where the components come from."""
+    if (file is None) != by_hand:
+        raise click.UsageError("give FILE (a fit or a table of scores), or --components.")
+    if by_hand:
+        used = weighing | {"components", "panel_size"}
+        refuse_idle(ctx, used, "for a table of scores; with --components there is none.")
+    elif Path(str(file)).suffix == ".nc":
+        used = weighing | {"file"}
+        refuse_idle(ctx, used, f"not for a fit, and {file} is one: it has its judges and priors.")
+    else:
+        estimating = {"interaction"} if by != "fit" else names_of(FITTING)
+        used = weighing | {"file", "by"} | names_of(READING) | estimating
+        refuse_idle(ctx, used, f"of no effect with a table of scores and --by {by}.")
+
+
 def check_file(out: str | None) -> None:
     """Refuse a file that can't be written, before the work."""
     if out and Path(out).suffix not in (".csv", ".json"):
@@ -185,12 +220,8 @@ def read_components(
     """Read or estimate components, and return the panel's size where they don't say it."""
     components, panel = options.pop("components"), options.pop("panel_size")
     by, interaction = options.pop("by"), options.pop("interaction")
-    if (file is None) == (components is None):
-        raise click.UsageError("give FILE (a fit or a table of scores), or --components.")
     if components is not None:
         return pairs(components, "--components"), panel
-    if panel is not None:
-        raise click.UsageError("--panel-size is for --components; FILE has its judges.")
     if Path(str(file)).suffix == ".nc":
         from bayesjudge.tree import load
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from bayesjudge.cli.allocations import allocation
 from bayesjudge.cli.options import (
@@ -17,6 +16,7 @@ from bayesjudge.cli.options import (
     out,
     read,
     reading,
+    refuse_idle,
     sampling,
 )
 
@@ -157,17 +157,9 @@ def _refuse_mixture(ctx: click.Context, files: tuple[str, ...], fits: bool) -> N
         raise click.UsageError(
             f"{' '.join(files)}: give fits (.nc files), or one table of scores and --models."
         )
-    if not fits:
-        return
-    idle = [
-        parameter.opts[0]
-        for parameter in ctx.command.params
-        if parameter.name not in _FOR_FITS
-        and ctx.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
-    ]
-    if idle:
-        raise click.UsageError(
-            f"{', '.join(idle)}: for a table of scores; {files[0]} is a fit, and fitted already."
+    if fits:
+        refuse_idle(
+            ctx, _FOR_FITS, f"for a table of scores; {files[0]} is a fit, and fitted already."
         )
 
 

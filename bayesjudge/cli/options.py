@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from bayesjudge.scores import ScoreTable
@@ -117,6 +118,39 @@ def read(file: str, options: dict[str, Any]) -> ScoreTable:
         missing=list(missing) or None,
         **taken,
     )
+
+
+def names_of(options: Iterable[Callable[[Command], Command]]) -> set[str]:
+    """Return the names of the parameters that some options stand for."""
+
+    def nothing() -> None:
+        """Carry options."""
+
+    for option in options:
+        option(nothing)
+    return {str(parameter.name) for parameter in nothing.__click_params__}  # type: ignore[attr-defined]
+
+
+def refuse_idle(ctx: click.Context, used: Collection[str], why: str) -> None:
+    """Refuse options that were given and have no effect here.
+
+    Parameters
+    ----------
+    ctx : Context
+        Of the command.
+    used : collection of str
+        Names of the parameters that do have one.
+    why : str
+        Why the others have none, after their names.
+    """
+    idle = [
+        parameter.opts[0]
+        for parameter in ctx.command.params
+        if parameter.name not in used
+        and ctx.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+    ]
+    if idle:
+        raise click.UsageError(f"{', '.join(idle)}: {why}")
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
