@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bayesjudge.allocations.contrasts import all_or_random, generation_sign, savings
     from bayesjudge.allocations.dataset import allocation
     from bayesjudge.allocations.executed import assignment_variance
+    from bayesjudge.allocations.pool import finite_pool
     from bayesjudge.allocations.reliability import reliability
     from bayesjudge.allocations.simulated import future_scores
     from bayesjudge.allocations.summary import allocation_table
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from bayesjudge.estimates.reml import reml
     from bayesjudge.examples import load as example
     from bayesjudge.fitting import fit
+    from bayesjudge.planning.plans import cost_frontier, plan
     from bayesjudge.posterior.comparison import compare
     from bayesjudge.posterior.components import components
     from bayesjudge.posterior.effects import effects
@@ -46,9 +48,11 @@ _HOMES = {
     "check": "design.check",
     "compare": "posterior.comparison",
     "components": "posterior.components",
+    "cost_frontier": "planning.plans",
     "DesignError": "errors",
     "effects": "posterior.effects",
     "example": "examples",
+    "finite_pool": "allocations.pool",
     "fit": "fitting",
     "FitError": "errors",
     "future_scores": "allocations.simulated",
@@ -61,6 +65,7 @@ _HOMES = {
     "loo": "posterior.loo",
     "mean_squares": "estimates.anova",
     "panel_means": "posterior.summaries",
+    "plan": "planning.plans",
     "problems": "tree",
     "read_scores": "readers",
     "reliability": "allocations.reliability",
@@ -90,8 +95,10 @@ __all__ = [
     "check",
     "compare",
     "components",
+    "cost_frontier",
     "effects",
     "example",
+    "finite_pool",
     "fit",
     "future_scores",
     "generation_sign",
@@ -103,6 +110,7 @@ __all__ = [
     "loo",
     "mean_squares",
     "panel_means",
+    "plan",
     "problems",
     "read_scores",
     "reliability",

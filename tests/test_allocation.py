@@ -16,7 +16,7 @@ from bayesjudge.terms import TERMS
 
 ALONE = {name: {**dict.fromkeys(TERMS, 0.0), name: 1.0} for name in TERMS}
 TOGETHER = dict(zip(TERMS, (1.3, 0.4, 0.7, 0.5, 0.3, 0.6), strict=True))
-BY_HAND = ("all", "random", "cyclic", "cyclic-restart", "single", "subset-2")
+BY_HAND = ("all", "random", "cyclic", "cyclic-restart", "single", "subset-2", "cyclic-2")
 
 
 def who_scores(strategy, B, n, K, rng):
@@ -30,6 +30,8 @@ def who_scores(strategy, B, n, K, rng):
         return i, turn, panel[np.arange(n * B) % K]
     if strategy == "cyclic-restart":
         return i, turn, panel[turn % K]
+    if strategy == "cyclic-2":
+        return i, turn // 2, panel[np.arange(n * B) % K]
     size = {"all": K, "single": 1, "subset-2": 2}[strategy]
     return i, turn // size, panel[turn % size]
 
@@ -99,7 +101,9 @@ def test_simulated_campaigns_to_two_percent(strategy, alone, n, K):
         assert found == pytest.approx(exact, abs=0.02 * exact + 3 * error)
 
 
-@pytest.mark.parametrize("strategy", ["all", "cyclic", "cyclic-restart", "single", "subset-2"])
+@pytest.mark.parametrize(
+    "strategy", ["all", "cyclic", "cyclic-restart", "single", "subset-2", "cyclic-2"]
+)
 @pytest.mark.parametrize("n", [7, 40, 41])
 @pytest.mark.parametrize("K", [2, 3, 5, 8])
 @pytest.mark.parametrize("target", ["benchmark", "population"])
@@ -302,6 +306,7 @@ REFUSED = {
     "an unknown strategy": ({"strategy": "cylic"}, ["no strategy 'cylic'", "'cyclic'", "subset-2"]),
     "a subset larger than the panel": ({"strategy": "subset-6"}, ["from 1 to 5 judges"]),
     "a subset of none": ({"strategy": "subset-0"}, ["from 1 to 5 judges"]),
+    "more judges in turn than there are": ({"strategy": "cyclic-6"}, ["an answer has from 1 to 5"]),
     "a subset of words": ({"strategy": "subset-two"}, ["no strategy 'subset-two'"]),
     "a strategy that is no name": ({"strategy": 3}, ["no strategy 3"]),
     "no budget": ({"budget": 0}, ["budget = 0", "at least 1"]),

@@ -31,6 +31,7 @@ LAYERS = [
         fitting
         posterior
         allocations
+        planning schedules
     """.strip().splitlines()
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

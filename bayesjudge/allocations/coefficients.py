@@ -9,7 +9,8 @@ generation:judge (z) and residual (e), all relative to the panel:
 all      (K b + e)/(nB)
 random   (b + g + h + z + e)/(nB)
 cyclic   (b + z + e)/(nB) + h r(K-r)/((K-1) n B²) + g t(K-t)/((K-1)(nB)²), r = B mod K,
-         t = nB mod K; restarted at each scenario the last is g r(K-r)/((K-1) B²)
+         t = nB mod K; restarted at each scenario the last is g r(K-r)/((K-1) B²).
+         With k judges in turn on each answer k b and z (K-k)/(K-1) for b and z
 subset   of k: [g/k + h/(nk) + z/(nB)] (K-k)/(K-1) + k b/(nB) + e/(nB)
 ======== ==========================================================================================
 
@@ -64,7 +65,7 @@ def coefficients(
         judge, by_scenario, by_generation = left_out / k, left_out / (n * k), left_out / calls
     elif strategy.kind in ("cyclic", "cyclic-restart"):
         in_scenario = _uneven(B, K)
-        by_scenario, by_generation = in_scenario / n, 1.0 / calls
+        by_scenario, by_generation = in_scenario / n, (K - k) / (K - 1) / calls
         judge = _uneven(calls, K) if strategy.kind == "cyclic" else in_scenario
     return {
         "scenario": sampled,

@@ -10,8 +10,8 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from bayesjudge.allocations.assignment import AssignmentCoefficients, assignment_coefficients
-from bayesjudge.allocations.grid import weighted
-from bayesjudge.allocations.sources import Source, read_source
+from bayesjudge.allocations.grid import Spread, weighted
+from bayesjudge.allocations.sources import Known, Source, read_source
 from bayesjudge.errors import BayesJudgeError
 from bayesjudge.terms import TERMS
 from bayesjudge.wording import listed, quoted
@@ -94,9 +94,8 @@ def assignment_variance(
         judges = _panel(known, t, panel, calls)
         found = _coefficients(rows, judges, target, dataset_size)
         own[t] = [found.by_term[term] for term in TERMS]
-        spread = weighted(one, found.by_term, "these calls", relative=known.relative_sums)
-        extra = _uneven_residuals(known, t, judges, found)
-        low[..., t], high[..., t] = spread.low + extra, spread.high + extra
+        spread = weighed(one, found, "these calls", relative=known.relative_sums)
+        low[..., t], high[..., t] = spread.low, spread.high
         bias[..., t] = _bias(known, t, judges, found)
         reasons.append(spread.reason)
     dims = ("chain", "draw", "model")
@@ -126,6 +125,26 @@ def assignment_variance(
     )
 
 
+def weighed(known: Known, found: AssignmentCoefficients, what: str, *, relative: bool) -> Spread:
+    """Weigh the components of one evaluated model by an assignment.
+
+    Parameters
+    ----------
+    known : Known
+        The components.
+    found : AssignmentCoefficients
+        Of the assignment, judges in the order of the panel.
+    what, relative
+        As for `bayesjudge.allocations.grid.weighted`.
+    """
+    spread = weighted(known, found.by_term, what, relative=relative)
+    if known.own_residuals is None:
+        return spread
+    # The residual component is the mean over judges; their shares of the calls may differ.
+    extra = known.own_residuals @ (found.residual_share - found.residual_share.mean())
+    return Spread(spread.low + extra, spread.high + extra, spread.reason)
+
+
 def _source(
     source: xr.DataTree | pd.DataFrame | Mapping[str, ArrayLike],
     calls: pd.DataFrame,
@@ -140,12 +159,7 @@ def _source(
 def _panel(known: Source, t: int, panel: list[str] | None, calls: pd.DataFrame) -> list[str]:
     """Return the labels of the judges of one evaluated model."""
     one = known.models[t]
-    if known.tree is not None:
-        counts = known.tree["constant_data"].to_dataset()["n_calls"][t].to_numpy()
-        labels = known.tree["posterior"]["judge"].to_numpy()
-        judges = [str(label) for label in labels[counts > 0]]
-    else:
-        judges = list(panel or dict.fromkeys(calls["judge"].astype(str)))
+    judges = list(one.judges or panel or dict.fromkeys(calls["judge"].astype(str)))
     if len(judges) != one.panel_size:
         raise BayesJudgeError(
             f"the components of {one.model} are those of a panel of {one.panel_size} judges, and "
@@ -172,22 +186,6 @@ def _coefficients(
         target=target,
         dataset_size=dataset_size,
     )
-
-
-def _uneven_residuals(
-    known: Source, t: int, judges: list[str], found: AssignmentCoefficients
-) -> FloatArray | float:
-    """Return what judges with residual variances of their own add to the mean over judges."""
-    if known.tree is None:
-        return 0.0
-    own = known.tree["posterior"].to_dataset().isel(model=t).sel(judge=judges)
-    for array in own.data_vars.values():
-        if "residual" in str(array.attrs.get("component", "")) and "judge" in array.dims:
-            variance = (array**2).transpose("chain", "draw", "judge").to_numpy()
-            uneven = found.residual_share - found.residual_share.mean()
-            result: FloatArray = variance @ uneven
-            return result
-    return 0.0
 
 
 def _bias(

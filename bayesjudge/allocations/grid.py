@@ -94,7 +94,11 @@ def campaigns(
 
 def require_budgets(budgets: Iterable[Any] | int) -> tuple[int, ...]:
     """Return the budgets in the order given, or refuse them."""
-    given = [budgets] if isinstance(budgets, int | str) else list(budgets)
+    given = (
+        list(budgets)
+        if isinstance(budgets, Iterable) and not isinstance(budgets, str)
+        else [budgets]
+    )
     found = [require_whole("budget", budget, 1, ": judge calls for a scenario") for budget in given]
     if not found:
         raise BayesJudgeError("budgets is empty: name judge calls for a scenario, such as [5, 10].")
@@ -134,7 +138,7 @@ def spread(
     relative : bool
         As for `bayesjudge.allocations.known.ranges`.
     """
-    nothing = np.full(next(iter(known.variances.values())).shape, np.nan)
+    nothing = np.full(known.size, np.nan)
     if known.panel_size < 2:
         return Spread(
             nothing, nothing, f"{known.model} was scored by one judge: there is no panel to choose"
@@ -169,7 +173,7 @@ def weighted(known: Known, own: Mapping[str, float], what: str, *, relative: boo
     relative : bool
         As for `bayesjudge.allocations.known.ranges`.
     """
-    shape = next(iter(known.variances.values())).shape
+    shape = known.size
     missing = [term for term in TERMS if own[term] > 0 and term in known.unknown]
     if missing:
         nothing = np.full(shape, np.nan)

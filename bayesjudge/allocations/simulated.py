@@ -140,10 +140,8 @@ class _Linear:
         }
         free = K / (K - 1)
         residual = np.broadcast_to(variance["residual"][:, None], (total, K))
-        for array in own.data_vars.values():
-            if "residual" in str(array.attrs.get("component", "")) and "judge" in array.dims:
-                by_judge = array.transpose("chain", "draw", "judge").to_numpy()
-                residual = by_judge.reshape(total, -1)[:, has] ** 2
+        if known.own_residuals is not None:
+            residual = known.own_residuals.reshape(total, K)
         nothing = np.zeros(total)
         sd = {name: np.sqrt(variance.get(name, nothing)) for name in ("scenario", "generation")}
         both = {

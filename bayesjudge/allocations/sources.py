@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from bayesjudge.errors import BayesJudgeError
 from bayesjudge.posterior.components import components
 from bayesjudge.terms import TERMS, parts
 from bayesjudge.tree import require_fit
-from bayesjudge.wording import listed
+from bayesjudge.wording import listed, quoted
 
 FloatArray = NDArray[np.float64]
 
@@ -43,6 +43,10 @@ class Known:
         Judges in the panel.
     n_scenarios : int, optional
         Scenarios that were scored.
+    judges : tuple of str
+        Labels of the panel, where they are known.
+    own_residuals : float array, shape (chains, draws, judges), optional
+        Residual variances by judge (score²), where judges have their own.
     """
 
     model: str
@@ -50,6 +54,13 @@ class Known:
     unknown: tuple[str, ...]
     panel_size: int
     n_scenarios: int | None
+    judges: tuple[str, ...] = ()
+    own_residuals: FloatArray | None = None
+
+    @property
+    def size(self) -> tuple[int, ...]:
+        """Chains and draws."""
+        return next(iter(self.variances.values())).shape
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +86,20 @@ class Source:
     relative_sums: bool = False
     tree: xr.DataTree | None = None
     notes: tuple[str, ...] = ()
+
+    def only(self, models: Sequence[str] | None) -> Source:
+        """Keep some evaluated models, in the order given; all if None."""
+        if models is None:
+            return self
+        by_name = {one.model: one for one in self.models}
+        names = [models] if isinstance(models, str) else list(models)
+        unknown = [name for name in names if name not in by_name]
+        if unknown or not names or len(set(names)) < len(names):
+            raise BayesJudgeError(
+                f"models = {names!r} must be evaluated models of the source, each once: "
+                f"{quoted(by_name)}."
+            )
+        return replace(self, models=tuple(by_name[name] for name in names))
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -143,7 +168,12 @@ def _of_fit(tree: xr.DataTree, panel_size: int | None) -> Source:
         unknown = list(own["absent"])
         if ordinal:  # the interaction of an effect that can't be seen can't be seen either
             unknown += [f"{name}:judge" for name in own["absent"] if f"{name}:judge" in TERMS]
-        found.append(Known(label, known, tuple(unknown), panel, int(sizes["n_scenarios"][t])))
+        judges = tuple(
+            str(name) for name in sizes["judge"].to_numpy()[sizes["n_calls"][t].to_numpy() > 0]
+        )
+        scenarios = int(sizes["n_scenarios"][t])
+        own_residuals = _own_residuals(tree, t, judges)
+        found.append(Known(label, known, tuple(unknown), panel, scenarios, judges, own_residuals))
         left_out |= dict.fromkeys(_zero(known, unknown))
     return Source(
         tuple(found),
@@ -152,6 +182,17 @@ def _of_fit(tree: xr.DataTree, panel_size: int | None) -> Source:
         tree=tree,
         notes=_taken_as_zero(f"the model {tree.attrs['model']}", left_out),
     )
+
+
+def _own_residuals(tree: xr.DataTree, t: int, judges: tuple[str, ...]) -> FloatArray | None:
+    """Return the residual variances of the judges of one evaluated model, if they differ."""
+    for array in tree["posterior"].to_dataset().data_vars.values():
+        if "residual" in parts(str(array.attrs.get("component", ""))) and "judge" in array.dims:
+            own = array.isel(model=t) if "model" in array.dims else array
+            own = own.sel(judge=list(judges)).transpose("chain", "draw", "judge")
+            variance: FloatArray = own.to_numpy() ** 2
+            return variance
+    return None
 
 
 def _of_table(table: pd.DataFrame, panel_size: int | None) -> Source:

@@ -8,7 +8,7 @@ from bayesjudge.errors import BayesJudgeError
 from bayesjudge.wording import did_you_mean
 
 STRATEGIES = ("all", "random", "cyclic", "cyclic-restart", "single")
-"""The names, beside ``subset-2``, ``subset-3``, ... for that many judges."""
+"""The names, beside ``subset-2`` and ``cyclic-2``, ... for that many judges on one answer."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Strategy:
     kind : str
         - ``all``: every judge of the panel scores every generation;
         - ``random``: each generation is scored by one judge, drawn anew;
-        - ``cyclic``: each generation is scored by one judge, in turn, and the turn is carried on
-          from one scenario to the next;
+        - ``cyclic``: each generation is scored by one judge, or the next few of them, in turn, and
+          the turn is carried on from one scenario to the next;
         - ``cyclic-restart``: the same, but each scenario begins with the same judge;
         - ``subset``: the same `judges`, drawn once, score every generation.
     judges : int
@@ -41,7 +41,7 @@ def parse_strategy(name: str, panel_size: int) -> Strategy:
     Parameters
     ----------
     name : str
-        One of `STRATEGIES`, or ``subset-k``.
+        One of `STRATEGIES`, ``subset-k`` or ``cyclic-k``.
     panel_size : int
         Judges in the panel.
 
@@ -57,17 +57,19 @@ def parse_strategy(name: str, panel_size: int) -> Strategy:
     if name == "single":
         return Strategy(name, "subset", 1)
     prefix, _, size = str(name).partition("-")
-    if prefix != "subset" or not size.isdecimal():
+    if prefix not in ("subset", "cyclic") or not size.isdecimal():
         hint = did_you_mean(str(name), STRATEGIES)
         raise BayesJudgeError(
-            f"there is no strategy {name!r}.{hint} Strategies: {', '.join(STRATEGIES)}, and "
-            "subset-2, subset-3, ... for that many judges."
+            f"there is no strategy {name!r}.{hint} Strategies: {', '.join(STRATEGIES)}; subset-2, "
+            "subset-3, ... for that many judges; cyclic-2, cyclic-3, ... for so many in turn on "
+            "each answer."
         )
     if not 1 <= int(size) <= panel_size:
+        what = "a subset has" if prefix == "subset" else "an answer has"
         raise BayesJudgeError(
-            f"{name}: a subset has from 1 to {panel_size} judges, as many as the panel."
+            f"{name}: {what} from 1 to {panel_size} judges, as many as the panel."
         )
-    return Strategy(name, "subset", int(size))
+    return Strategy(name, prefix, int(size))
 
 
 def why_unreachable(strategy: Strategy, budget: int) -> str:

@@ -1,0 +1,403 @@
+"""Plans for the next campaign: `plan` and the frontier of cost against precision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+
+from bayesjudge.allocations.design import require_dataset_size, require_target
+from bayesjudge.allocations.grid import Campaign, require_strategies
+from bayesjudge.allocations.sources import Source, read_source
+from bayesjudge.arguments import require_whole
+from bayesjudge.errors import BayesJudgeError
+from bayesjudge.planning.goals import Goal, Order, Precision, order_goal, thinned
+from bayesjudge.planning.prices import Prices, read_prices
+from bayesjudge.planning.search import (
+    MOST_SCENARIOS,
+    STRATIFIED,
+    Found,
+    Room,
+    best_for,
+    cheapest,
+    frontier,
+    require_reachable,
+    why_not,
+)
+from bayesjudge.planning.strata import unit_variances
+from bayesjudge.posterior.components import require_probability
+
+FloatArray = NDArray[np.float64]
+
+MOST_IN_TURN = 4  # judges in turn on one answer, where no strategies are named
+CERTAINTY = 0.9
+
+_SIZES = 60  # numbers of scenarios that a frontier looks at
+_FREE = 0.01  # of the least price, for a judge that costs nothing
+
+
+class _Asked(NamedTuple):
+    """What both public functions make of their arguments."""
+
+    source: Source
+    prices: Prices
+    campaign: Campaign
+    room: Room
+
+
+def plan(
+    source: xr.DataTree | pd.DataFrame | Mapping[str, ArrayLike],
+    target_se: float | None = None,
+    *,
+    prices: Mapping[str, Any],
+    order: tuple[str, str] | None = None,
+    spend: float | None = None,
+    probability: float = CERTAINTY,
+    target: str = "benchmark",
+    scenarios: int | None = None,
+    dataset_size: int | None = None,
+    strategies: Sequence[str] | None = None,
+    max_generations: int = 50,
+    models: Sequence[str] | None = None,
+    panel_size: int | None = None,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Plan the cheapest campaign for a precision, or the most precise one for a price.
+
+    Parameters
+    ----------
+    source : DataTree, DataFrame or mapping
+        A pilot: as for `bayesjudge.allocation`.
+    target_se : float, optional
+        Standard error that the score of every evaluated model is to have (score).
+    prices : mapping
+        ``call``: of one judge call, a number or a mapping from every judge to one;
+        ``generation``: of one answer, a number or a mapping from every evaluated model to one.
+    order : pair of str, optional
+        Two evaluated models whose scores are to come in the right order.
+    spend : float, optional
+        What there is to spend, for all evaluated models together. Alone, or with `order`, it asks
+        for the best design at that price.
+    probability : float
+        With which the standard error is to be that small (from the posterior), or the order right.
+    target : {"benchmark", "population"}
+        What the scores are meant for. For the benchmark all its scenarios are scored, and the plan
+        is about the calls for each. For the population it is about the number of scenarios too. To
+        score some scenarios of a benchmark of N, plan for the population with ``dataset_size=N``.
+    scenarios : int, optional
+        Scenarios there are to score: of the benchmark (those of the table, if not given), or at
+        most, for the population (no limit, if not given).
+    dataset_size : int, optional
+        As for `bayesjudge.allocation`.
+    strategies : sequence of str, optional
+        Ways to spend calls to choose from, as for `bayesjudge.allocation`; and "stratified", for
+        judges with prices or residual variances of their own: each judge weighs 1/K in the score,
+        and has as many calls as its price and noise are worth. If not given, "cyclic", "cyclic-2"
+        to "cyclic-4", "all", "random", "single", and "stratified" where judges differ.
+    max_generations : int
+        Answers for each scenario, at most.
+    models : sequence of str, optional
+        Evaluated models of the next campaign: all of the source, if not given. Costs are for all
+        of them, and the least precise counts.
+    panel_size : int, optional
+        Judges in the panel, for components by name.
+    seed : int
+        For the draws of scenario effects that `order` needs.
+
+    Returns
+    -------
+    DataFrame
+        Index strategy, the best first; a row for each strategy that will do. Columns
+        ``n_scenarios``; ``generations`` and ``budget``, answers and judge calls for each scenario
+        of a model; ``calls``, in all; ``cost``; and
+
+        - ``se``, of the least precise model (score, posterior median); ``se_certain``, which it
+          does not exceed with that probability; ``p_met``, the least probability over models of a
+          standard error within `target_se`. NaN for estimates, which know no probability;
+        - with `order`, ``se_difference`` (score) and ``p_order``, the probability of the right
+          order.
+
+        ``attrs``: ``goal``, ``calls_by_judge`` (of a model, if "stratified" is among the rows),
+        ``out_of_reach`` (a sentence for each other strategy), ``notes``,
+        ``verdict`` and ``problems`` of the fit.
+
+    Raises
+    ------
+    BayesJudgeError
+        When an argument is none, or the goal is out of reach: then with what can be reached.
+
+    Notes
+    -----
+    Where components are known only in sums, the least favourable split counts.
+    """
+    asked = _read(
+        source,
+        prices,
+        target,
+        scenarios,
+        dataset_size,
+        strategies,
+        max_generations,
+        models,
+        panel_size,
+    )
+    require_probability(probability)
+    goal, said = _goal(asked, target_se, order, spend, probability, seed)
+    found = [
+        cheapest(goal, asked.room, asked.prices, name)
+        if spend is None
+        else best_for(goal, asked.room, asked.prices, name, spend)
+        for name in asked.room.strategies
+    ]
+    others = [
+        why_not(goal, asked.room, asked.prices, name)
+        if spend is None
+        else f"{name}: not even the smallest design can be had for {spend:g}"
+        for name, one in zip(asked.room.strategies, found, strict=True)
+        if one is None
+    ]
+    require_reachable(found, others, said)
+    by = (lambda one: (one.cost, one.loss)) if spend is None else (lambda one: (one.loss, one.cost))
+    frame = _table(sorted([one for one in found if one is not None], key=by), goal, asked)
+    frame.attrs |= {"goal": said, "out_of_reach": others}
+    return frame
+
+
+def cost_frontier(
+    source: xr.DataTree | pd.DataFrame | Mapping[str, ArrayLike],
+    *,
+    prices: Mapping[str, Any],
+    probability: float = CERTAINTY,
+    target: str = "benchmark",
+    scenarios: int | None = None,
+    dataset_size: int | None = None,
+    strategies: Sequence[str] | None = None,
+    max_generations: int = 50,
+    models: Sequence[str] | None = None,
+    panel_size: int | None = None,
+) -> pd.DataFrame:
+    """Return the designs that no cheaper one is as precise as.
+
+    Parameters
+    ----------
+    source, prices, target, scenarios, dataset_size, strategies, max_generations, models, panel_size
+        As for `plan`; for the population `scenarios` must be given.
+    probability : float
+        With which a standard error is not exceeded.
+
+    Returns
+    -------
+    DataFrame
+        Index strategy, columns as those of `plan`, cheapest first.
+
+    Raises
+    ------
+    BayesJudgeError
+        When an argument is none.
+    """
+    asked = _read(
+        source,
+        prices,
+        target,
+        scenarios,
+        dataset_size,
+        strategies,
+        max_generations,
+        models,
+        panel_size,
+    )
+    require_probability(probability)
+    room = asked.room
+    if room.most_scenarios == MOST_SCENARIOS:
+        raise BayesJudgeError("a frontier needs the scenarios there are: scenarios=500.")
+    goal = Precision(asked.source, asked.campaign, probability)
+    sizes = np.unique(np.geomspace(room.least_scenarios, room.most_scenarios, _SIZES).astype(int))
+    found = frontier(goal, room, asked.prices, [int(n) for n in sizes])
+    if not found:
+        reasons = [why_not(goal, room, asked.prices, name) for name in room.strategies]
+        raise BayesJudgeError(f"no precision is known. {'; '.join(reasons)}.")
+    return _table(found, goal, asked)
+
+
+def _read(
+    source: xr.DataTree | pd.DataFrame | Mapping[str, ArrayLike],
+    prices: Mapping[str, Any],
+    target: str,
+    scenarios: int | None,
+    dataset_size: int | None,
+    strategies: Sequence[str] | None,
+    max_generations: int,
+    models: Sequence[str] | None,
+    panel_size: int | None,
+) -> _Asked:
+    known = read_source(source, panel_size).only(models)
+    labels = [one.model for one in known.models]
+    panels = {one.panel_size for one in known.models}
+    if len(panels) > 1:
+        raise BayesJudgeError(
+            f"{', '.join(labels)} have panels of {', '.join(map(str, sorted(panels)))} judges: plan "
+            "for those with the same panel (models=[...])."
+        )
+    (panel,) = panels
+    if panel < 2:
+        raise BayesJudgeError(
+            f"{labels[0]} was scored by one judge: there is no panel to plan for."
+        )
+    judges = None
+    if known.tree is not None:
+        calls = known.tree["constant_data"].to_dataset()["n_calls"].sel(model=labels)
+        judges = [str(name) for name in calls["judge"].to_numpy()[(calls > 0).any("model")]]
+    require_target(target)
+    sizes = {one.n_scenarios for one in known.models}
+    if target == "benchmark":
+        if scenarios is None and (None in sizes or len(sizes) > 1):
+            raise BayesJudgeError(
+                "how many scenarios has the benchmark? scenarios=80, for example."
+            )
+        most = require_whole("scenarios", scenarios or max(filter(None, sizes)), 1)
+        least = most
+        size = require_dataset_size(dataset_size, most, target)
+    else:
+        most = require_whole("scenarios", scenarios or MOST_SCENARIOS, 1)
+        size = require_dataset_size(dataset_size, 1, target)
+        least, most = 1, int(min(most, size))
+    priced = read_prices(prices, labels, judges)
+    if isinstance(priced.call, Mapping) and len(priced.call) != panel:
+        raise BayesJudgeError(
+            f"prices: call names {len(priced.call)} judges of a panel of {panel}."
+        )
+    few = thinned(known)
+    names = _strategies(strategies, panel, priced, few)
+    return _Asked(
+        few,
+        priced,
+        Campaign(most, target, size),
+        Room(
+            names,
+            panel,
+            least,
+            most,
+            require_whole("max_generations", max_generations, 1),
+            _shares(few, priced) if STRATIFIED in names else (),
+        ),
+    )
+
+
+def _strategies(
+    strategies: Sequence[str] | None, panel: int, prices: Prices, source: Source
+) -> tuple[str, ...]:
+    """Return the strategies to choose from, or refuse them."""
+    differ = prices.by_judge or any(one.own_residuals is not None for one in source.models)
+    if strategies is None:
+        in_turn = tuple(f"cyclic-{k}" for k in range(2, min(panel, MOST_IN_TURN + 1)))
+        every = ("cyclic", *in_turn, "all", "random", "single")
+        return (*every, STRATIFIED) if differ else every
+    names = [strategies] if isinstance(strategies, str) else list(strategies)
+    rest = [name for name in names if name != STRATIFIED]
+    found = require_strategies(rest, [panel]) if rest or not names else ()
+    if STRATIFIED not in names:
+        return found
+    if not differ:
+        raise BayesJudgeError(
+            "stratified: all judges have one price and one residual variance here, and equal "
+            "shares, as in 'cyclic', are best. Give prices by judge."
+        )
+    return (*found, STRATIFIED)
+
+
+def _shares(source: Source, prices: Prices) -> tuple[FloatArray, ...]:
+    """Return shares of judges in the calls: one optimum for few calls, one for many."""
+    price = np.array(
+        list(prices.call.values())
+        if isinstance(prices.call, Mapping)
+        else [prices.call] * source.models[0].panel_size
+    )
+    price = price + np.mean(list(prices.generation.values()))
+    # A judge that costs nothing would have all calls: the least price stands in.
+    price = np.maximum(price, price[price > 0].min() * _FREE)
+    every = (unit_variances(source, sees_all=own) for own in (False, True))
+    return tuple(np.sqrt(np.maximum(unit, 0.0) / price) + 1e-12 for unit in every)
+
+
+def _goal(
+    asked: _Asked,
+    target_se: float | None,
+    order: tuple[str, str] | None,
+    spend: float | None,
+    probability: float,
+    seed: int,
+) -> tuple[Goal, str]:
+    """Return the goal, and what it is in words."""
+    asked_for = [name for name in (target_se, order) if name is not None]
+    if len(asked_for) > 1 or (spend is not None and target_se is not None):
+        raise BayesJudgeError("plan for one goal: target_se, or order, or what spend can buy.")
+    if not asked_for and spend is None:
+        raise BayesJudgeError("what for? target_se=0.05, order=('A', 'B') or spend=100.")
+    if spend is not None and not _positive(spend):
+        raise BayesJudgeError(f"spend = {spend!r} must be a number above 0.")
+    if order is not None:
+        goal: Goal = order_goal(asked.source, order, probability, asked.campaign, seed)
+        said = f"the right order of {' and '.join(order)} with a probability of {probability:g}"
+        return goal, said if spend is None else f"the order of {' and '.join(order)} for {spend:g}"
+    if spend is not None:
+        return Precision(asked.source, asked.campaign, probability), f"a campaign for {spend:g}"
+    if not _positive(target_se):
+        raise BayesJudgeError(f"target_se = {target_se!r} must be a number above 0 (score).")
+    assert target_se is not None
+    goal = Precision(asked.source, asked.campaign, probability, float(target_se))
+    single = asked.source.shape == (1, 1)
+    sure = "" if single else f" with a probability of {probability:g}"
+    return goal, f"a standard error of {target_se:g}{sure}"
+
+
+def _positive(value: Any) -> bool:
+    return (
+        isinstance(value, int | float | np.number)
+        and not isinstance(value, bool)
+        and bool(np.isfinite(value) and value > 0)
+    )
+
+
+def _table(found: Sequence[Found], goal: Goal, asked: _Asked) -> pd.DataFrame:
+    models = len(asked.source.models)
+    rows = [
+        {
+            "n_scenarios": one.design.n_scenarios,
+            "generations": one.generations,
+            "budget": one.design.budget,
+            "calls": one.design.n_scenarios * one.design.budget * models,
+            "cost": one.cost,
+        }
+        | goal.row(one.design)
+        for one in found
+    ]
+    calls = next((one.design.calls_by_judge for one in found if one.design.calls_by_judge), ())
+    judges = (
+        asked.prices.call
+        if isinstance(asked.prices.call, Mapping)
+        else asked.source.models[0].judges
+    )
+    index = pd.Index([one.design.strategy for one in found], name="strategy")
+    frame = pd.DataFrame(rows, index=index)
+    notes = list(asked.source.notes)
+    if isinstance(goal, Order):
+        notes.append(
+            "Fits of each model alone do not know which scenario and scenario:judge effects the "
+            "two models have in common: their variances are added, which is too much."
+        )
+    opened = [reason for one in found if (reason := goal.open(one.design))]
+    if opened:
+        notes.append(f"The least favourable split counts: {opened[0]}")
+    frame.attrs = {
+        "target": asked.campaign.target,
+        "models": [one.model for one in asked.source.models],
+        "calls_by_judge": dict(zip(judges, calls, strict=False)),
+        "notes": notes,
+        "verdict": "passed" if asked.source.passed else "failed",
+        "problems": list(asked.source.problems),
+    }
+    return frame
