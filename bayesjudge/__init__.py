@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from bayesjudge.posterior.predictive import level_frequencies
     from bayesjudge.posterior.summaries import judge_offsets, panel_means
     from bayesjudge.readers import read_scores
+    from bayesjudge.schedules.assignments import assign
+    from bayesjudge.schedules.storage import write_schedule
     from bayesjudge.scores import ScoreTable
     from bayesjudge.tree import load, problems, save
 
@@ -43,6 +45,7 @@ _HOMES = {
     "allocation": "allocations.dataset",
     "allocation_table": "allocations.summary",
     "anova": "estimates.anova",
+    "assign": "schedules.assignments",
     "assignment_variance": "allocations.executed",
     "BayesJudgeError": "errors",
     "check": "design.check",
@@ -77,6 +80,7 @@ _HOMES = {
     "ScoreTable": "scores",
     "SpecError": "errors",
     "strategy_variance": "allocations.variance",
+    "write_schedule": "schedules.storage",
 }
 
 __all__ = [
@@ -91,6 +95,7 @@ __all__ = [
     "allocation",
     "allocation_table",
     "anova",
+    "assign",
     "assignment_variance",
     "check",
     "compare",
@@ -119,6 +124,7 @@ __all__ = [
     "savings",
     "scenarios_or_calls",
     "strategy_variance",
+    "write_schedule",
 ]
 
 

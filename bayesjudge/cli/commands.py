@@ -19,6 +19,7 @@ from bayesjudge.cli.options import (
     refuse_idle,
     sampling,
 )
+from bayesjudge.cli.schedules import assign
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -216,4 +217,4 @@ def _wrote(path: str | Path | None) -> None:
         click.echo(f"Written: {path}")
 
 
-ALL = (check, anova, fit, compare, allocation, demo)
+ALL = (check, anova, fit, compare, allocation, assign, demo)

@@ -239,8 +239,8 @@ def _read(
     panels = {one.panel_size for one in known.models}
     if len(panels) > 1:
         raise BayesJudgeError(
-            f"{', '.join(labels)} have panels of {', '.join(map(str, sorted(panels)))} judges: plan "
-            "for those with the same panel (models=[...])."
+            f"{', '.join(labels)} have panels of {', '.join(map(str, sorted(panels)))} "
+            "judges: plan for those with the same panel (models=[...])."
         )
     (panel,) = panels
     if panel < 2:
