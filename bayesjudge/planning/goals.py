@@ -194,11 +194,10 @@ def spreads(
 
 
 def thinned(source: Source) -> Source:
-    """Keep no more draws than a plan needs."""
+    """Keep no more draws than a plan needs, in one chain."""
     chains, draws = source.shape
-    if chains * draws <= MOST_DRAWS:
-        return source
-    keep = np.linspace(0, chains * draws - 1, MOST_DRAWS).astype(int)
+    kept = min(chains * draws, MOST_DRAWS)
+    keep = np.linspace(0, chains * draws - 1, kept).astype(int)
     models = tuple(
         replace(
             one,
@@ -209,7 +208,7 @@ def thinned(source: Source) -> Source:
         )
         for one in source.models
     )
-    return replace(source, models=models, shape=(1, MOST_DRAWS))
+    return replace(source, models=models, shape=(1, kept))
 
 
 def order_goal(

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from bayesjudge.allocations.design import require_dataset_size, require_target
-from bayesjudge.allocations.grid import Campaign, require_strategies
-from bayesjudge.allocations.sources import Source, read_source
-from bayesjudge.arguments import require_whole
 from bayesjudge.errors import BayesJudgeError
-from bayesjudge.planning.goals import Goal, Order, Precision, order_goal, thinned
-from bayesjudge.planning.prices import Prices, read_prices
+from bayesjudge.planning.asking import Asked, read_arguments
+from bayesjudge.planning.goals import Goal, Order, Precision, order_goal
 from bayesjudge.planning.search import (
     MOST_SCENARIOS,
-    STRATIFIED,
     Found,
-    Room,
     best_for,
     cheapest,
     frontier,
     require_reachable,
     why_not,
 )
-from bayesjudge.planning.strata import unit_variances
 from bayesjudge.posterior.components import require_probability
 
 FloatArray = NDArray[np.float64]
@@ -38,15 +31,6 @@ CERTAINTY = 0.9
 
 _SIZES = 60  # numbers of scenarios that a frontier looks at
 _FREE = 0.01  # of the least price, for a judge that costs nothing
-
-
-class _Asked(NamedTuple):
-    """What both public functions make of their arguments."""
-
-    source: Source
-    prices: Prices
-    campaign: Campaign
-    room: Room
 
 
 def plan(
@@ -134,7 +118,7 @@ def plan(
     -----
     Where components are known only in sums, the least favourable split counts.
     """
-    asked = _read(
+    asked = read_arguments(
         source,
         prices,
         target,
@@ -199,7 +183,7 @@ def cost_frontier(
     BayesJudgeError
         When an argument is none.
     """
-    asked = _read(
+    asked = read_arguments(
         source,
         prices,
         target,
@@ -215,7 +199,9 @@ def cost_frontier(
     if room.most_scenarios == MOST_SCENARIOS:
         raise BayesJudgeError("a frontier needs the scenarios there are: scenarios=500.")
     goal = Precision(asked.source, asked.campaign, probability)
-    sizes = np.unique(np.geomspace(room.least_scenarios, room.most_scenarios, _SIZES).astype(int))
+    sizes = np.unique(
+        np.geomspace(room.least_scenarios, room.most_scenarios, _SIZES).round().astype(int)
+    )
     found = frontier(goal, room, asked.prices, [int(n) for n in sizes])
     if not found:
         reasons = [why_not(goal, room, asked.prices, name) for name in room.strategies]
@@ -223,108 +209,8 @@ def cost_frontier(
     return _table(found, goal, asked)
 
 
-def _read(
-    source: xr.DataTree | pd.DataFrame | Mapping[str, ArrayLike],
-    prices: Mapping[str, Any],
-    target: str,
-    scenarios: int | None,
-    dataset_size: int | None,
-    strategies: Sequence[str] | None,
-    max_generations: int,
-    models: Sequence[str] | None,
-    panel_size: int | None,
-) -> _Asked:
-    known = read_source(source, panel_size).only(models)
-    labels = [one.model for one in known.models]
-    panels = {one.panel_size for one in known.models}
-    if len(panels) > 1:
-        raise BayesJudgeError(
-            f"{', '.join(labels)} have panels of {', '.join(map(str, sorted(panels)))} "
-            "judges: plan for those with the same panel (models=[...])."
-        )
-    (panel,) = panels
-    if panel < 2:
-        raise BayesJudgeError(
-            f"{labels[0]} was scored by one judge: there is no panel to plan for."
-        )
-    judges = None
-    if known.tree is not None:
-        calls = known.tree["constant_data"].to_dataset()["n_calls"].sel(model=labels)
-        judges = [str(name) for name in calls["judge"].to_numpy()[(calls > 0).any("model")]]
-    require_target(target)
-    sizes = {one.n_scenarios for one in known.models}
-    if target == "benchmark":
-        if scenarios is None and (None in sizes or len(sizes) > 1):
-            raise BayesJudgeError(
-                "how many scenarios has the benchmark? scenarios=80, for example."
-            )
-        most = require_whole("scenarios", scenarios or max(filter(None, sizes)), 1)
-        least = most
-        size = require_dataset_size(dataset_size, most, target)
-    else:
-        most = require_whole("scenarios", scenarios or MOST_SCENARIOS, 1)
-        size = require_dataset_size(dataset_size, 1, target)
-        least, most = 1, int(min(most, size))
-    priced = read_prices(prices, labels, judges)
-    if isinstance(priced.call, Mapping) and len(priced.call) != panel:
-        raise BayesJudgeError(
-            f"prices: call names {len(priced.call)} judges of a panel of {panel}."
-        )
-    few = thinned(known)
-    names = _strategies(strategies, panel, priced, few)
-    return _Asked(
-        few,
-        priced,
-        Campaign(most, target, size),
-        Room(
-            names,
-            panel,
-            least,
-            most,
-            require_whole("max_generations", max_generations, 1),
-            _shares(few, priced) if STRATIFIED in names else (),
-        ),
-    )
-
-
-def _strategies(
-    strategies: Sequence[str] | None, panel: int, prices: Prices, source: Source
-) -> tuple[str, ...]:
-    """Return the strategies to choose from, or refuse them."""
-    differ = prices.by_judge or any(one.own_residuals is not None for one in source.models)
-    if strategies is None:
-        in_turn = tuple(f"cyclic-{k}" for k in range(2, min(panel, MOST_IN_TURN + 1)))
-        every = ("cyclic", *in_turn, "all", "random", "single")
-        return (*every, STRATIFIED) if differ else every
-    names = [strategies] if isinstance(strategies, str) else list(strategies)
-    rest = [name for name in names if name != STRATIFIED]
-    found = require_strategies(rest, [panel]) if rest or not names else ()
-    if STRATIFIED not in names:
-        return found
-    if not differ:
-        raise BayesJudgeError(
-            "stratified: all judges have one price and one residual variance here, and equal "
-            "shares, as in 'cyclic', are best. Give prices by judge."
-        )
-    return (*found, STRATIFIED)
-
-
-def _shares(source: Source, prices: Prices) -> tuple[FloatArray, ...]:
-    """Return shares of judges in the calls: one optimum for few calls, one for many."""
-    price = np.array(
-        list(prices.call.values())
-        if isinstance(prices.call, Mapping)
-        else [prices.call] * source.models[0].panel_size
-    )
-    price = price + np.mean(list(prices.generation.values()))
-    # A judge that costs nothing would have all calls: the least price stands in.
-    price = np.maximum(price, price[price > 0].min() * _FREE)
-    every = (unit_variances(source, sees_all=own) for own in (False, True))
-    return tuple(np.sqrt(np.maximum(unit, 0.0) / price) + 1e-12 for unit in every)
-
-
 def _goal(
-    asked: _Asked,
+    asked: Asked,
     target_se: float | None,
     order: tuple[str, str] | None,
     spend: float | None,
@@ -362,7 +248,7 @@ def _positive(value: Any) -> bool:
     )
 
 
-def _table(found: Sequence[Found], goal: Goal, asked: _Asked) -> pd.DataFrame:
+def _table(found: Sequence[Found], goal: Goal, asked: Asked) -> pd.DataFrame:
     models = len(asked.source.models)
     rows = [
         {
