@@ -16,6 +16,7 @@ from bayesjudge.planning.goals import Goal, Order, Precision, order_goal
 from bayesjudge.planning.search import (
     MOST_SCENARIOS,
     Found,
+    Room,
     best_for,
     cheapest,
     frontier,
@@ -199,14 +200,19 @@ def cost_frontier(
     if room.most_scenarios == MOST_SCENARIOS:
         raise BayesJudgeError("a frontier needs the scenarios there are: scenarios=500.")
     goal = Precision(asked.source, asked.campaign, probability)
-    sizes = np.unique(
-        np.geomspace(room.least_scenarios, room.most_scenarios, _SIZES).round().astype(int)
-    )
-    found = frontier(goal, room, asked.prices, [int(n) for n in sizes])
+    found = frontier(goal, room, asked.prices, _sizes(room))
     if not found:
         reasons = [why_not(goal, room, asked.prices, name) for name in room.strategies]
         raise BayesJudgeError(f"no precision is known. {'; '.join(reasons)}.")
     return _table(found, goal, asked)
+
+
+def _sizes(room: Room) -> list[int]:
+    """Return numbers of scenarios for a frontier: all, or some that grow by equal factors."""
+    least, most = room.least_scenarios, room.most_scenarios
+    if most - least < _SIZES:
+        return list(range(least, most + 1))
+    return [int(n) for n in np.unique(np.geomspace(least, most, _SIZES).round())]
 
 
 def _goal(
