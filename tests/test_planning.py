@@ -259,7 +259,8 @@ class TestOrder:
         [
             (FOUR, ("A", "B"), "needs a fit"),
             ("tree", ("A", "C"), "'A', 'B'"),
-            ("tree", ("A", "A"), "two of the evaluated models"),
+            ("tree", ("A", "A"), "two different evaluated models"),
+            ("tree", "AB", "two different evaluated models"),
         ],
     )
     def test_refusals(self, tree, source, pair, words):

@@ -19,6 +19,7 @@ from bayesjudge.cli.options import (
     refuse_idle,
     sampling,
 )
+from bayesjudge.cli.plans import plan
 from bayesjudge.cli.schedules import assign
 
 if TYPE_CHECKING:
@@ -217,4 +218,4 @@ def _wrote(path: str | Path | None) -> None:
         click.echo(f"Written: {path}")
 
 
-ALL = (check, anova, fit, compare, allocation, assign, demo)
+ALL = (check, anova, fit, compare, allocation, plan, assign, demo)

@@ -235,21 +235,17 @@ def order_goal(
     BayesJudgeError
         When there is no fit, no such models, or they have different judges.
     """
-    if source.tree is None:
-        raise BayesJudgeError(
-            "the order of two models needs a fit: estimates and components by name do not say how "
-            "far the models are apart."
-        )
+    assert source.tree is not None
     labels = [one.model for one in source.models]
-    if len(set(pair)) != 2 or any(name not in labels for name in pair):
+    if missing := [name for name in pair if name not in labels]:
         raise BayesJudgeError(
-            f"order = {tuple(pair)!r} must be two of the evaluated models: {quoted(labels)}."
+            f"order: {quoted(missing)} is not among the evaluated models: {quoted(labels)}."
         )
     places = [labels.index(name) for name in pair]
-    posterior = source.tree["posterior"].to_dataset().isel(model=places)
+    posterior = source.tree["posterior"].to_dataset().sel(model=list(pair))
     means = posterior["mu"]
     if campaign.target == "benchmark":
-        means = panel_means_of_scenarios(source.tree, seed).isel(model=places)
+        means = panel_means_of_scenarios(source.tree, seed).sel(model=list(pair))
     gamma = posterior["gamma"].transpose("model", "judge", "chain", "draw").to_numpy()
     known = ~np.isnan(gamma).any(axis=(2, 3))
     if (known[0] != known[1]).any():

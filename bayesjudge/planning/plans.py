@@ -86,8 +86,8 @@ def plan(
     max_generations : int
         Answers for each scenario, at most.
     models : sequence of str, optional
-        Evaluated models of the next campaign: all of the source, if not given. Costs are for all
-        of them, and the least precise counts.
+        Evaluated models of the next campaign: those of `order`, or all of the source, if not given.
+        Costs are for all of them, and the least precise counts.
     panel_size : int, optional
         Judges in the panel, for components by name.
     seed : int
@@ -106,7 +106,8 @@ def plan(
         - with `order`, ``se_difference`` (score) and ``p_order``, the probability of the right
           order.
 
-        ``attrs``: ``goal``, ``calls_by_judge`` (of a model, if "stratified" is among the rows),
+        ``attrs``: ``goal`` in words, and ``asked``, what was asked for; ``models``;
+        ``panel_size``; ``calls_by_judge`` (of a model, if "stratified" is among the rows);
         ``out_of_reach`` (a sentence for each other strategy), ``notes``,
         ``verdict`` and ``problems`` of the fit.
 
@@ -119,6 +120,7 @@ def plan(
     -----
     Where components are known only in sums, the least favourable split counts.
     """
+    _require_one_goal(source, target_se, order, spend)
     asked = read_arguments(
         source,
         prices,
@@ -127,7 +129,7 @@ def plan(
         dataset_size,
         strategies,
         max_generations,
-        models,
+        order if models is None else models,
         panel_size,
     )
     require_probability(probability)
@@ -148,7 +150,12 @@ def plan(
     require_reachable(found, others, said)
     by = (lambda one: (one.cost, one.loss)) if spend is None else (lambda one: (one.loss, one.cost))
     frame = _table(sorted([one for one in found if one is not None], key=by), goal, asked)
-    frame.attrs |= {"goal": said, "out_of_reach": others}
+    asked_for = {"target_se": target_se, "order": order, "spend": spend}
+    frame.attrs |= {
+        "goal": said,
+        "asked": {name: value for name, value in asked_for.items() if value is not None},
+        "out_of_reach": others,
+    }
     return frame
 
 
@@ -207,6 +214,33 @@ def cost_frontier(
     return _table(found, goal, asked)
 
 
+def _require_one_goal(
+    source: object,
+    target_se: float | None,
+    order: tuple[str, str] | None,
+    spend: float | None,
+) -> None:
+    """Refuse no goal, several, and what is none."""
+    asked_for = [name for name in (target_se, order) if name is not None]
+    if len(asked_for) > 1 or (spend is not None and target_se is not None):
+        raise BayesJudgeError("plan for one goal: target_se, or order, or what spend can buy.")
+    if not asked_for and spend is None:
+        raise BayesJudgeError("what for? target_se=0.05, order=('A', 'B') or spend=100.")
+    if spend is not None and not _positive(spend):
+        raise BayesJudgeError(f"spend = {spend!r} must be a number above 0.")
+    if target_se is not None and not _positive(target_se):
+        raise BayesJudgeError(f"target_se = {target_se!r} must be a number above 0 (score).")
+    if order is None:
+        return
+    if not isinstance(source, xr.DataTree):
+        raise BayesJudgeError(
+            "the order of two models needs a fit: estimates and components by name do not say how "
+            "far the models are apart."
+        )
+    if isinstance(order, str) or len(set(order)) != 2 or len(order) != 2:
+        raise BayesJudgeError(f"order = {order!r} must be two different evaluated models.")
+
+
 def _sizes(room: Room) -> list[int]:
     """Return numbers of scenarios for a frontier: all, or some that grow by equal factors."""
     least, most = room.least_scenarios, room.most_scenarios
@@ -224,22 +258,13 @@ def _goal(
     seed: int,
 ) -> tuple[Goal, str]:
     """Return the goal, and what it is in words."""
-    asked_for = [name for name in (target_se, order) if name is not None]
-    if len(asked_for) > 1 or (spend is not None and target_se is not None):
-        raise BayesJudgeError("plan for one goal: target_se, or order, or what spend can buy.")
-    if not asked_for and spend is None:
-        raise BayesJudgeError("what for? target_se=0.05, order=('A', 'B') or spend=100.")
-    if spend is not None and not _positive(spend):
-        raise BayesJudgeError(f"spend = {spend!r} must be a number above 0.")
     if order is not None:
         goal: Goal = order_goal(asked.source, order, probability, asked.campaign, seed)
         said = f"the right order of {' and '.join(order)} with a probability of {probability:g}"
         return goal, said if spend is None else f"the order of {' and '.join(order)} for {spend:g}"
     if spend is not None:
         return Precision(asked.source, asked.campaign, probability), f"a campaign for {spend:g}"
-    if not _positive(target_se):
-        raise BayesJudgeError(f"target_se = {target_se!r} must be a number above 0 (score).")
-    assert target_se is not None
+    assert target_se is not None  # by _require_one_goal
     goal = Precision(asked.source, asked.campaign, probability, float(target_se))
     single = asked.source.shape == (1, 1)
     sure = "" if single else f" with a probability of {probability:g}"
@@ -286,6 +311,7 @@ def _table(found: Sequence[Found], goal: Goal, asked: Asked) -> pd.DataFrame:
         notes.append(f"The least favourable split counts: {opened[0]}")
     frame.attrs = {
         "target": asked.campaign.target,
+        "panel_size": asked.room.panel_size,
         "models": [one.model for one in asked.source.models],
         "calls_by_judge": dict(zip(judges, calls, strict=False)),
         "notes": notes,
