@@ -71,6 +71,17 @@ def test_closed_forms_of_a_table(run, panel, by):  # noqa: F811
     assert ("Do answers differ" in out) == (by == "anova")
 
 
+def test_resampled_campaigns(run, panel, tmp_path):  # noqa: F811
+    words = ("--scale", "0:10", "--by", "anova", "--budgets", "3,4", "--resample", "2000")
+    status, out, _ = run("allocation", panel, *words, "--out", tmp_path / "a.json")
+    assert status == 0
+    assert "Variance over 2,000 campaigns drawn with replacement" in out
+    rows = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["resampled"]
+    ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
+    assert len(ratios) == 2 * 5
+    assert all(0.8 < ratio < 1.25 for ratio in ratios)
+
+
 def test_a_table_is_fitted(run, panel):  # noqa: F811
     words = (
         "--scale",
@@ -119,6 +130,7 @@ REFUSED = {
         ("scores.csv", "--by", "anova", "--draws", "9"),
         "--draws: of no effect",
     ),
+    "resampling nothing": ((*BY_HAND, "--resample", "9"), "--resample: for a table of scores"),
     "another ending": ((*BY_HAND, "--out", "a.txt"), ".csv and .json"),
     "no folder": ((*BY_HAND, "--out", "none/a.csv"), "there is no folder none"),
 }

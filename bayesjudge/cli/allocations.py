@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -20,6 +20,9 @@ from bayesjudge.cli.options import (
     refuse_idle,
 )
 from bayesjudge.errors import BayesJudgeError
+
+if TYPE_CHECKING:
+    from bayesjudge.scores import ScoreTable
 
 
 def pairs(text: str, option: str) -> dict[str, float]:
@@ -129,6 +132,13 @@ def campaign_options(command: Any) -> Any:
     help="all, random, cyclic, cyclic-restart, single, subset-2, ...",
 )
 @campaign_options
+@click.option(
+    "--resample",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="For a table of scores: also resample N campaigns from it (5000 take seconds).",
+)
 @how_to_read
 @fitting
 @as_json
@@ -143,6 +153,7 @@ def allocation(
     n_scenarios: int | None,
     target: str,
     dataset_size: int | None,
+    resample: int,
     as_json: bool,
     out: str | None,
     **options: Any,
@@ -155,22 +166,24 @@ def allocation(
     check_file(out)
     refuse_what_is_idle(ctx, file, options["components"] is not None, options["by"])
     from bayesjudge.cli import show
-    from bayesjudge.cli.spending import print_spending, spending
+    from bayesjudge.cli.spending import print_spending, resampled, spending
 
     with show.stages() as stage:
-        source, panel = read_components(file, stage, options)
+        found = read_components(file, stage, options)
         stage("weighing strategies")
         result = spending(
-            source,
+            found.source,
             budgets,
             strategies,
             {
                 "n_scenarios": n_scenarios,
                 "target": target,
                 "dataset_size": dataset_size,
-                "panel_size": panel,
+                "panel_size": found.panel,
             },
         )
+        if resample and found.scores is not None:
+            result = resampled(result, found.scores, resample, stage)
     written = None
     if out and Path(out).suffix == ".json":
         written = show.write_text(Path(out), show.as_json(result.as_dict()) + "\n")
@@ -202,7 +215,7 @@ def refuse_what_is_idle(
         refuse_idle(ctx, used, f"not for a fit, and {file} is one: it has its judges and priors.")
     else:
         estimating = {"interaction"} if by != "fit" else names_of(FITTING)
-        used = weighing | {"file", "by"} | names_of(READING) | estimating
+        used = weighing | {"file", "by", "resample"} | names_of(READING) | estimating
         refuse_idle(ctx, used, f"of no effect with a table of scores and --by {by}.")
 
 
@@ -214,27 +227,33 @@ def check_file(out: str | None) -> None:
         raise BayesJudgeError(f"--out {out}: there is no folder {Path(out).parent}.")
 
 
-def read_components(
-    file: str | None, stage: Any, options: dict[str, Any]
-) -> tuple[Any, int | None]:
-    """Read or estimate components, and return the panel's size where they don't say it."""
+class Read(NamedTuple):
+    """Components, the panel's size where they don't say it, and scores if there are any."""
+
+    source: Any
+    panel: int | None = None
+    scores: ScoreTable | None = None
+
+
+def read_components(file: str | None, stage: Any, options: dict[str, Any]) -> Read:
+    """Read or estimate components."""
     components, panel = options.pop("components"), options.pop("panel_size")
     by, interaction = options.pop("by"), options.pop("interaction")
     if components is not None:
-        return pairs(components, "--components"), panel
+        return Read(pairs(components, "--components"), panel)
     if Path(str(file)).suffix == ".nc":
         from bayesjudge.tree import load
 
-        return load(str(file)), None
+        return Read(load(str(file)))
     scores = read(str(file), options)
     if by == "fit":
         from bayesjudge.fitting import fit
 
-        return fit(scores, on_stage=stage, **options), None
+        return Read(fit(scores, on_stage=stage, **options), None, scores)
     if by == "anova":
         from bayesjudge.estimates.anova import anova
 
-        return anova(scores, interaction=interaction), None
+        return Read(anova(scores, interaction=interaction), None, scores)
     from bayesjudge.estimates.reml import reml
 
-    return reml(scores, interaction=interaction), None
+    return Read(reml(scores, interaction=interaction), None, scores)

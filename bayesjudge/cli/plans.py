@@ -130,16 +130,16 @@ def plan(
     campaign = {name: options.pop(name) for name in ("target", "dataset_size")}
     seed = options["seed"]
     with show.stages() as stage:
-        source, panel = read_components(file, stage, options)
+        found = read_components(file, stage, options)
         stage("planning")
         result = planned(
-            source,
+            found.source,
             {
                 "prices": {"call": price_call, "generation": price_generation},
                 "order": order and tuple(piece.strip() for piece in order.split(",")),
                 "models": None if only is None else names(ctx, click.Option(["--only"]), only),
                 "scenarios": n_scenarios,
-                "panel_size": panel,
+                "panel_size": found.panel,
                 "seed": seed,
             }
             | asked

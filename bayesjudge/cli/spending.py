@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -18,12 +18,14 @@ from bayesjudge.wording import counted
 if TYPE_CHECKING:
     import xarray as xr
 
+    from bayesjudge.scores import ScoreTable
+
 CYCLES = (1, 2, 4)  # full cycles of the largest panel, where no budgets are named
 
 
 @dataclass(frozen=True, eq=False)
 class Spending:
-    """What is shown of an allocation."""
+    """What is shown of an allocation; `pool` where campaigns were resampled."""
 
     variances: xr.Dataset
     table: pd.DataFrame
@@ -31,6 +33,7 @@ class Spending:
     all_or_random: pd.DataFrame
     generation_sign: pd.DataFrame
     said: tuple[str, ...]
+    pool: pd.DataFrame | None = None
 
     @property
     def passed(self) -> bool:
@@ -40,7 +43,7 @@ class Spending:
     def as_dict(self) -> dict[str, Any]:
         """Turn it into plain values."""
         attributes = self.variances.attrs
-        return {
+        told = {
             "verdict": attributes["verdict"],
             "problems": attributes["problems"].splitlines(),
             "target": attributes["target"],
@@ -56,6 +59,7 @@ class Spending:
             "predictive_note": attributes["predictive_note"],
             "interval": {"kind": "eti", "prob": self.table.attrs["prob"]},
         }
+        return told if self.pool is None else told | {"resampled": self.pool}
 
 
 def spending(
@@ -87,6 +91,23 @@ def spending(
     )
 
 
+def resampled(
+    result: Spending, scores: ScoreTable, repetitions: int, say: Callable[[str], None]
+) -> Spending:
+    """Add what campaigns drawn from the scores at hand do, at the same budgets."""
+    from bayesjudge.allocations.pool import POOL_STRATEGIES, finite_pool
+
+    names = [str(name) for name in result.variances["strategy"].to_numpy()]
+    pool = finite_pool(
+        scores,
+        [int(budget) for budget in result.variances["budget"].to_numpy()],
+        [name for name in names if name in POOL_STRATEGIES],
+        repetitions,
+        on_progress=lambda done, total: say(f"resampling ({done / total:.0%})"),
+    )
+    return replace(result, pool=pool)
+
+
 def print_spending(result: Spending) -> None:
     """Show an allocation: the problems first."""
     attributes, console = result.variances.attrs, show.console()
@@ -112,6 +133,16 @@ def print_spending(result: Spending) -> None:
             "p all smaller counts interactions.",
         )
     )
+    if result.pool is not None:
+        console.print(
+            show.table(
+                _by_budget_of(result.pool),
+                "Campaigns resampled from these scores",
+                f"Variance over {result.pool.attrs['repetitions']:,} campaigns drawn with "
+                "replacement, by judge calls for each scenario; in brackets its ratio to the exact "
+                "one. There are no answers but these: it is less than the next campaign's.",
+            )
+        )
     if not result.generation_sign.empty:
         console.print(
             show.table(
@@ -144,6 +175,20 @@ def _by_budget(table: pd.DataFrame) -> pd.DataFrame:
     """Give each budget one column."""
     cells = pd.Series(
         [_cell(*row) for row in table[["se", "se_low", "se_high"]].to_numpy()], index=table.index
+    )
+    wide = cells.unstack("budget", sort=False)
+    wide.columns = [counted(int(budget), "call") for budget in wide.columns]
+    return wide
+
+
+def _by_budget_of(pool: pd.DataFrame) -> pd.DataFrame:
+    """Give each budget one column."""
+    cells = pd.Series(
+        [
+            "–" if math.isnan(found) else f"{found:.3g} ({ratio:.2f})"
+            for found, ratio in pool[["resampled", "ratio"]].to_numpy()
+        ],
+        index=pool.index,
     )
     wide = cells.unstack("budget", sort=False)
     wide.columns = [counted(int(budget), "call") for budget in wide.columns]

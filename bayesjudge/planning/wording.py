@@ -24,11 +24,9 @@ def in_words(plan: pd.DataFrame, panel_size: int) -> list[str]:
     models = len(plan.attrs["models"])
     each = f" from each of {models} models" if models > 1 else ""
     n, answers, calls = (int(best[column]) for column in ("n_scenarios", "generations", "calls"))
-    said = [
-        f"Best for {plan.attrs['goal']}: {name}. {counted(n, 'scenario')}, "
-        f"{counted(answers, 'answer')} to each{each}, {_judges(name, panel_size)}: "
-        f"{counted(calls, 'judge call')} in all, for {best['cost']:,.6g}."
-    ]
+    what = f"{counted(n, 'scenario')}, {counted(answers, 'answer')} to each{each}"
+    who = f"{_judges(name, panel_size)}: {counted(calls, 'judge call')} in all"
+    said = [f"Best for {plan.attrs['goal']}: {name}. {what}, {who}, for {best['cost']:,.6g}."]
     if len(plan) > 1 and "spend" not in plan.attrs["asked"]:
         other = plan.iloc[1]
         more = other["cost"] / best["cost"] - 1 if best["cost"] > 0 else 0.0
@@ -37,8 +35,8 @@ def in_words(plan: pd.DataFrame, panel_size: int) -> list[str]:
         shares = plan.attrs["calls_by_judge"].items()
         by_judge = ", ".join(f"{judge} {number:,}" for judge, number in shares)
         said.append(
-            f"Calls of a model by judge: {by_judge}. In its score each judge weighs 1/{panel_size}: "
-            "average the judges' means, not the calls."
+            f"Calls of a model by judge: {by_judge}. In its score each judge weighs 1/{panel_size}"
+            ": average the judges' means, not the calls."
         )
     return said
 
