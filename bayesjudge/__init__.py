@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from bayesjudge.allocations.pool import finite_pool
     from bayesjudge.allocations.reliability import reliability
     from bayesjudge.allocations.simulated import future_scores
-    from bayesjudge.allocations.summary import allocation_table
+    from bayesjudge.allocations.summary import (
+        allocation_table,
+        reliability_table,
+        tradeoff_table,
+    )
     from bayesjudge.allocations.tradeoffs import scenarios_or_calls
     from bayesjudge.allocations.variance import strategy_variance
     from bayesjudge.design.check import check
@@ -72,6 +76,7 @@ _HOMES = {
     "problems": "tree",
     "read_scores": "readers",
     "reliability": "allocations.reliability",
+    "reliability_table": "allocations.summary",
     "reml": "estimates.reml",
     "save": "tree",
     "savings": "allocations.contrasts",
@@ -80,6 +85,7 @@ _HOMES = {
     "ScoreTable": "scores",
     "SpecError": "errors",
     "strategy_variance": "allocations.variance",
+    "tradeoff_table": "allocations.summary",
     "write_schedule": "schedules.storage",
 }
 
@@ -119,11 +125,13 @@ __all__ = [
     "problems",
     "read_scores",
     "reliability",
+    "reliability_table",
     "reml",
     "save",
     "savings",
     "scenarios_or_calls",
     "strategy_variance",
+    "tradeoff_table",
     "write_schedule",
 ]
 

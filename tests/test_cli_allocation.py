@@ -82,6 +82,19 @@ def test_resampled_campaigns(run, panel, tmp_path):  # noqa: F811
     assert all(0.8 < ratio < 1.25 for ratio in ratios)
 
 
+def test_reliability_and_scenarios_or_calls(run, fit, tmp_path):  # noqa: F811
+    words = ("--reliability", "--calls", "48", "--target", "population", "--budgets", "4")
+    status, out, _ = run("allocation", fit, *words, "--out", tmp_path / "a.json")
+    assert status == 0
+    for text in ("Reliability of single scenarios", "few scenarios, or to many", "48 scenarios"):
+        assert text in out
+    told = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    for row in told["reliability"]:
+        low, middle, high = (row[f"dependability{end}"] for end in ("_low", "", "_high"))
+        assert 0 < low < middle < high < 1
+    assert {row["n_scenarios"] * row["budget"] for row in told["scenarios_or_calls"]} == {48}
+
+
 def test_a_table_is_fitted(run, panel):  # noqa: F811
     words = (
         "--scale",

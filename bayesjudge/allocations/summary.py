@@ -73,6 +73,77 @@ def allocation_table(dataset: xr.Dataset, prob: float = INTERVAL_PROB) -> pd.Dat
     return frame
 
 
+def reliability_table(dataset: xr.Dataset, prob: float = INTERVAL_PROB) -> pd.DataFrame:
+    """Sum up what `bayesjudge.reliability` gives.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        From `bayesjudge.reliability`.
+    prob : float
+        Probability of the equal-tailed intervals.
+
+    Returns
+    -------
+    DataFrame
+        Index (model, strategy, budget); columns ``generalizability``, ``dependability`` (posterior
+        medians, 0 to 1), ``relative_sem`` and ``absolute_sem`` (standard errors of measurement,
+        score), each with ``_low`` and ``_high``, NaN for estimates.
+    """
+    found = {
+        "generalizability": dataset["generalizability"],
+        "dependability": dataset["dependability"],
+        "relative_sem": dataset["relative_variance"] ** 0.5,
+        "absolute_sem": dataset["absolute_variance"] ** 0.5,
+    }
+    return _medians(found, ("model", "strategy", "budget"), prob)
+
+
+def tradeoff_table(dataset: xr.Dataset, prob: float = INTERVAL_PROB) -> pd.DataFrame:
+    """Sum up what `bayesjudge.scenarios_or_calls` gives.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        From `bayesjudge.scenarios_or_calls`.
+    prob : float
+        Probability of the equal-tailed intervals.
+
+    Returns
+    -------
+    DataFrame
+        Index (model, strategy, n_scenarios); columns ``budget``, and ``se`` (score, posterior
+        median) with ``se_low`` and ``se_high``, NaN for estimates.
+    """
+    found = {"se": dataset["variance"] ** 0.5}
+    frame = _medians(found, ("model", "strategy", "n_scenarios"), prob)
+    calls = dict(zip(dataset["n_scenarios"].to_numpy(), dataset["budget"].to_numpy(), strict=True))
+    frame.insert(0, "budget", [calls[n] for *_, n in frame.index])
+    return frame
+
+
+def _medians(found: dict[str, xr.DataArray], order: tuple[str, ...], prob: float) -> pd.DataFrame:
+    """Lay medians and intervals over draws out in a table."""
+    require_probability(prob)
+    dims, tail = ("chain", "draw"), (1 - prob) / 2
+    first = next(iter(found.values()))
+    alone = first.sizes["chain"] * first.sizes["draw"] == 1
+    columns = {}
+    for name, draws in found.items():
+        ends = draws.quantile([tail, 1 - tail], dim=dims, skipna=False)
+        low, high = (ends.isel(quantile=k, drop=True) for k in (0, 1))
+        columns[name] = draws.median(dims, skipna=False)
+        columns[f"{name}_low"] = low * np.nan if alone else low
+        columns[f"{name}_high"] = high * np.nan if alone else high
+    index = pd.MultiIndex.from_product([first[name].to_numpy() for name in order], names=order)
+    frame = pd.DataFrame(
+        {name: array.transpose(*order).to_numpy().ravel() for name, array in columns.items()},
+        index=index,
+    )
+    frame.attrs = {"prob": prob}
+    return frame
+
+
 def in_words(dataset: xr.Dataset, prob: float = INTERVAL_PROB) -> list[str]:
     """Say what cyclic judges save against the other strategies, one sentence a model.
 

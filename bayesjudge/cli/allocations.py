@@ -133,6 +133,18 @@ def campaign_options(command: Any) -> Any:
 )
 @campaign_options
 @click.option(
+    "--reliability",
+    "with_reliability_",
+    is_flag=True,
+    help="Also how reliably single scenarios are told apart (G-theory coefficients).",
+)
+@click.option(
+    "--calls",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Also N calls of a model in all, on few scenarios or on many.",
+)
+@click.option(
     "--resample",
     type=click.IntRange(0),
     default=0,
@@ -153,6 +165,8 @@ def allocation(
     n_scenarios: int | None,
     target: str,
     dataset_size: int | None,
+    with_reliability_: bool,
+    calls: int | None,
     resample: int,
     as_json: bool,
     out: str | None,
@@ -166,22 +180,28 @@ def allocation(
     check_file(out)
     refuse_what_is_idle(ctx, file, options["components"] is not None, options["by"])
     from bayesjudge.cli import show
-    from bayesjudge.cli.spending import print_spending, resampled, spending
+    from bayesjudge.cli.spending import (
+        print_spending,
+        resampled,
+        spending,
+        with_reliability,
+        with_tradeoff,
+    )
 
     with show.stages() as stage:
         found = read_components(file, stage, options)
         stage("weighing strategies")
-        result = spending(
-            found.source,
-            budgets,
-            strategies,
-            {
-                "n_scenarios": n_scenarios,
-                "target": target,
-                "dataset_size": dataset_size,
-                "panel_size": found.panel,
-            },
-        )
+        campaign = {
+            "n_scenarios": n_scenarios,
+            "target": target,
+            "dataset_size": dataset_size,
+            "panel_size": found.panel,
+        }
+        result = spending(found.source, budgets, strategies, campaign)
+        if with_reliability_:
+            result = with_reliability(result, found.source, found.panel)
+        if calls:
+            result = with_tradeoff(result, found.source, calls, campaign)
         if resample and found.scores is not None:
             result = resampled(result, found.scores, resample, stage)
     written = None
@@ -198,7 +218,17 @@ def allocation(
     raise click.exceptions.Exit(0 if result.passed else 1)
 
 
-_WEIGHING = {"budgets", "strategies", "n_scenarios", "target", "dataset_size", "as_json", "out"}
+_WEIGHING = {
+    "budgets",
+    "strategies",
+    "n_scenarios",
+    "target",
+    "dataset_size",
+    "with_reliability_",
+    "calls",
+    "as_json",
+    "out",
+}
 
 
 def refuse_what_is_idle(

@@ -25,7 +25,7 @@ CYCLES = (1, 2, 4)  # full cycles of the largest panel, where no budgets are nam
 
 @dataclass(frozen=True, eq=False)
 class Spending:
-    """What is shown of an allocation; `pool` where campaigns were resampled."""
+    """What is shown of an allocation; the last three where they were asked for."""
 
     variances: xr.Dataset
     table: pd.DataFrame
@@ -34,6 +34,8 @@ class Spending:
     generation_sign: pd.DataFrame
     said: tuple[str, ...]
     pool: pd.DataFrame | None = None
+    reliability: pd.DataFrame | None = None
+    tradeoff: pd.DataFrame | None = None
 
     @property
     def passed(self) -> bool:
@@ -59,7 +61,12 @@ class Spending:
             "predictive_note": attributes["predictive_note"],
             "interval": {"kind": "eti", "prob": self.table.attrs["prob"]},
         }
-        return told if self.pool is None else told | {"resampled": self.pool}
+        more = {
+            "resampled": self.pool,
+            "reliability": self.reliability,
+            "scenarios_or_calls": self.tradeoff,
+        }
+        return told | {name: table for name, table in more.items() if table is not None}
 
 
 def spending(
@@ -89,6 +96,30 @@ def spending(
         pd.DataFrame() if given else generation_sign(source),
         tuple(in_words(found)),
     )
+
+
+def with_reliability(result: Spending, source: Any, panel_size: int | None) -> Spending:
+    """Add how reliably single scenarios are told apart."""
+    from bayesjudge.allocations.reliability import reliability
+    from bayesjudge.allocations.summary import reliability_table
+
+    budgets = [int(budget) for budget in result.variances["budget"].to_numpy()]
+    names = [str(name) for name in result.variances["strategy"].to_numpy()]
+    found = reliability(source, budgets, names, panel_size)
+    return replace(result, reliability=reliability_table(found))
+
+
+def with_tradeoff(
+    result: Spending, source: Any, calls: int, campaign: Mapping[str, Any]
+) -> Spending:
+    """Add what a number of calls does on few scenarios and on many."""
+    from bayesjudge.allocations.summary import tradeoff_table
+    from bayesjudge.allocations.tradeoffs import scenarios_or_calls
+
+    names = [str(name) for name in result.variances["strategy"].to_numpy()]
+    own = {name: campaign[name] for name in ("target", "dataset_size", "panel_size")}
+    found = scenarios_or_calls(source, calls, strategies=names, **own)
+    return replace(result, tradeoff=tradeoff_table(found))
 
 
 def resampled(
@@ -133,13 +164,30 @@ def print_spending(result: Spending) -> None:
             "p all smaller counts interactions.",
         )
     )
+    if result.reliability is not None:
+        console.print(
+            show.table(
+                _laid_out(result.reliability, ("generalizability", "dependability"), 2),
+                f"Reliability of single scenarios{mark}",
+                "First generalizability, for comparing scenarios; then dependability, for their "
+                "scores as they stand. --json has intervals and standard errors of measurement.",
+            )
+        )
+    if result.tradeoff is not None:
+        console.print(
+            show.table(
+                _laid_out(result.tradeoff, ("se",), 3, "n_scenarios", "scenario"),
+                f"Standard error when all calls go to few scenarios, or to many{mark}",
+                "The calls of a model are shared out over so many scenarios.",
+            )
+        )
     if result.pool is not None:
         console.print(
             show.table(
-                _by_budget_of(result.pool),
+                _laid_out(result.pool, ("resampled", "ratio"), 3),
                 "Campaigns resampled from these scores",
                 f"Variance over {result.pool.attrs['repetitions']:,} campaigns drawn with "
-                "replacement, by judge calls for each scenario; in brackets its ratio to the exact "
+                "replacement, by judge calls for each scenario; then its ratio to the exact "
                 "one. There are no answers but these: it is less than the next campaign's.",
             )
         )
@@ -181,17 +229,23 @@ def _by_budget(table: pd.DataFrame) -> pd.DataFrame:
     return wide
 
 
-def _by_budget_of(pool: pd.DataFrame) -> pd.DataFrame:
-    """Give each budget one column."""
+def _laid_out(
+    table: pd.DataFrame,
+    columns: Sequence[str],
+    digits: int,
+    over: str = "budget",
+    noun: str = "call",
+) -> pd.DataFrame:
+    """Give each budget, or number of scenarios, one column of a few values."""
     cells = pd.Series(
         [
-            "–" if math.isnan(found) else f"{found:.3g} ({ratio:.2f})"
-            for found, ratio in pool[["resampled", "ratio"]].to_numpy()
+            "–" if math.isnan(row[0]) else "  ".join(f"{value:.{digits}g}" for value in row)
+            for row in table[list(columns)].to_numpy()
         ],
-        index=pool.index,
+        index=table.index,
     )
-    wide = cells.unstack("budget", sort=False)
-    wide.columns = [counted(int(budget), "call") for budget in wide.columns]
+    wide = cells.unstack(over, sort=False)
+    wide.columns = [counted(int(number), noun) for number in wide.columns]
     return wide
 
 

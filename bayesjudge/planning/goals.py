@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 from scipy import special
 
@@ -21,6 +20,7 @@ from bayesjudge.posterior.estimands import panel_means_of_scenarios
 from bayesjudge.wording import quoted
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 _LEAST = 1e-300
 MOST_DRAWS = 2000  # of the posterior, evenly spaced: enough for a probability of 0.9 to 0.01
@@ -196,8 +196,7 @@ def spreads(
 def thinned(source: Source) -> Source:
     """Keep no more draws than a plan needs, in one chain."""
     chains, draws = source.shape
-    kept = min(chains * draws, MOST_DRAWS)
-    keep = np.linspace(0, chains * draws - 1, kept).astype(int)
+    keep = thinning(chains * draws)
     models = tuple(
         replace(
             one,
@@ -208,7 +207,13 @@ def thinned(source: Source) -> Source:
         )
         for one in source.models
     )
-    return replace(source, models=models, shape=(1, kept))
+    return replace(source, models=models, shape=(1, len(keep)))
+
+
+def thinning(draws: int) -> IntArray:
+    """Choose the draws that are kept of so many."""
+    found: IntArray = np.linspace(0, draws - 1, min(draws, MOST_DRAWS)).astype(np.int64)
+    return found
 
 
 def order_goal(
@@ -219,7 +224,7 @@ def order_goal(
     Parameters
     ----------
     source : Source
-        A fit of both.
+        A fit of both, thinned.
     pair : tuple of str
         Their labels.
     probability : float
@@ -241,50 +246,32 @@ def order_goal(
         raise BayesJudgeError(
             f"order: {quoted(missing)} is not among the evaluated models: {quoted(labels)}."
         )
-    places = [labels.index(name) for name in pair]
-    posterior = source.tree["posterior"].to_dataset().sel(model=list(pair))
-    means = posterior["mu"]
-    if campaign.target == "benchmark":
-        means = panel_means_of_scenarios(source.tree, seed).sel(model=list(pair))
-    gamma = posterior["gamma"].transpose("model", "judge", "chain", "draw").to_numpy()
-    known = ~np.isnan(gamma).any(axis=(2, 3))
-    if (known[0] != known[1]).any():
+    first, second = (source.models[labels.index(name)] for name in pair)
+    if first.judges != second.judges:
         raise BayesJudgeError(
             f"{pair[0]} and {pair[1]} were scored by different judges: their order can't be "
             "planned from fits of each alone."
         )
-    return _order(source, places, means, gamma[:, known[0]], probability, campaign)
-
-
-def _order(
-    source: Source,
-    places: list[int],
-    means: xr.DataArray,
-    gamma: FloatArray,
-    probability: float,
-    campaign: Campaign,
-) -> Order:
-    chains, draws = source.shape
-    keep = np.linspace(0, chains * draws - 1, min(chains * draws, MOST_DRAWS)).astype(int)
-    mean = means.transpose("model", "chain", "draw").to_numpy().reshape(2, -1)[:, keep]
-    if np.isnan(mean).any():
+    posterior = source.tree["posterior"].to_dataset().sel(model=list(pair))
+    means = posterior["mu"]
+    if campaign.target == "benchmark":
+        means = panel_means_of_scenarios(source.tree, seed).sel(model=list(pair))
+    if np.isnan(means).any():
         raise BayesJudgeError(
             "the panel means over the scenarios of this table are not known: plan for "
             "target='population'."
         )
-    apart = (gamma[0] - gamma[1]).reshape(gamma.shape[1], -1)[:, keep]
-    few = thinned(source)
-    first, second = (few.models[t] for t in places)
-    pair = tuple(
-        replace(one, variances={**one.variances, "judge": value})
-        for one, value in (
-            (first, (apart**2).mean(axis=0)[None]),
-            (second, np.zeros((1, len(keep)))),
-        )
-    )
+    apart = means.isel(model=0) - means.isel(model=1)
+    offsets = posterior["gamma"].sel(judge=list(first.judges))
+    unlike = ((offsets.isel(model=0) - offsets.isel(model=1)) ** 2).mean("judge")
+    keep = thinning(int(apart.size))
+    judge = unlike.transpose("chain", "draw").to_numpy().ravel()[keep][None]
     return Order(
-        (pair[0], pair[1]),
-        mean[0] - mean[1],
+        (
+            replace(first, variances={**first.variances, "judge": judge}),
+            replace(second, variances={**second.variances, "judge": np.zeros_like(judge)}),
+        ),
+        apart.transpose("chain", "draw").to_numpy().ravel()[keep],
         source.relative_sums,
         campaign,
         1 - probability,
