@@ -17,11 +17,16 @@ from bayesjudge.allocations.strategies import parse_strategy, why_unreachable
 from bayesjudge.cli.schedules import assign as command
 from bayesjudge.errors import BayesJudgeError
 from bayesjudge.schedules.assignments import assign
-from bayesjudge.schedules.rotation import _in_turn, shuffled_panel, shuffled_scenarios
+from bayesjudge.schedules.rotation import (
+    _in_turn,
+    several_in_turn,
+    shuffled_panel,
+    shuffled_scenarios,
+)
 from bayesjudge.schedules.storage import read_schedule, write_schedule
 
 QUICK = settings(max_examples=40, deadline=None)
-EVERY = ("all", "random", "cyclic", "cyclic-restart", "single", "subset-2")
+EVERY = ("all", "random", "cyclic", "cyclic-restart", "single", "subset-2", "cyclic-2")
 JUDGES = ["j1", "j2", "j3", "j4", "j5", "j6", "j7"]
 
 AB, ABC, ABD, ABCD = map(list, ("ab", "abc", "abd", "abcd"))
@@ -52,6 +57,24 @@ class TestShares:
         so_far = pd.get_dummies(judges).reindex(columns=panel, fill_value=0).cumsum()
         assert (so_far.max(axis=1) - so_far.min(axis=1)).max() <= 1
         assert len(judges) == n * B
+
+    @QUICK
+    @given(data=st.data(), n=sizes, m=st.integers(1, 5), panel=panels, seed=seeds)
+    def test_several_in_turn(self, data, n, m, panel, seed):
+        k = data.draw(st.integers(1, len(panel)))
+        schedule = assign(labels(n), panel, f"cyclic-{k}", budget=m * k, seed=seed)
+        assert (schedule.attrs["budget"], schedule.attrs["generations"]) == (m * k, m)
+        assert len(schedule) == n * m * k
+        each = schedule.groupby(["scenario", "generation"])["judge"]
+        assert each.size().eq(k).all()
+        assert each.nunique().eq(k).all()
+        so_far = pd.get_dummies(schedule["judge"]).reindex(columns=panel, fill_value=0).cumsum()
+        assert (so_far.max(axis=1) - so_far.min(axis=1)).max() <= 1
+
+    def test_one_in_turn_is_the_rotation(self):
+        pd.testing.assert_frame_equal(
+            assign(labels(7), JUDGES, "cyclic-1", budget=3), assign(labels(7), JUDGES, budget=3)
+        )
 
     @QUICK
     @given(n=sizes, m=st.integers(1, 4), panel=panels)
@@ -93,7 +116,7 @@ class TestVariance:
 
     @QUICK
     @given(
-        strategy=st.sampled_from(["all", "cyclic", "cyclic-restart", "single", "subset-2"]),
+        strategy=st.sampled_from([name for name in EVERY if name != "random"]),
         n=sizes,
         B=st.integers(1, 9),
         panel=panels,
@@ -107,6 +130,16 @@ class TestVariance:
         own = self.coefficients(schedule, panel)
         expected = coefficients(asked, B, n, K)
         assert own == pytest.approx(expected, abs=1e-12)
+
+    @QUICK
+    @given(data=st.data(), n=sizes, m=st.integers(1, 5), panel=panels, seed=seeds)
+    def test_of_several_in_turn(self, data, n, m, panel, seed):
+        K = len(panel)
+        name = f"cyclic-{data.draw(st.integers(1, K))}"
+        asked = parse_strategy(name, K)
+        B = m * asked.judges
+        own = self.coefficients(assign(labels(n), panel, name, budget=B, seed=seed), panel)
+        assert own == pytest.approx(coefficients(asked, B, n, K), abs=1e-12)
 
     def test_of_drawn_judges_on_average(self):
         n, B, panel = 6, 3, JUDGES[:4]
@@ -205,6 +238,32 @@ class TestExclusion:
         assert (so_far.sum(axis=1) == np.arange(1, turns + 1)).all()
 
     @QUICK
+    @given(data=st.data(), allowed=st.lists(st.booleans(), min_size=2, max_size=8))
+    def test_several_in_turn_stay_equal_and_differ(self, data, allowed):
+        may = np.flatnonzero(allowed)
+        if len(may) < 1:
+            return
+        k = data.draw(st.integers(1, len(may)))
+        judge = several_in_turn(np.array(allowed), k, 0, 60)
+        assert judge.shape == (60, k)
+        assert all(len(set(row)) == k for row in judge.tolist())
+        so_far = (judge.ravel()[:, None] == may).cumsum(axis=0)
+        assert (so_far.sum(axis=1) == np.arange(1, 60 * k + 1)).all()
+        assert (so_far.max(axis=1) - so_far.min(axis=1)).max() <= 1
+        # Any part of it is the same when it is asked for alone.
+        first = data.draw(st.integers(0, 500))
+        whole = several_in_turn(np.array(allowed), k, 0, first + 9)
+        assert np.array_equal(several_in_turn(np.array(allowed), k, first, 9), whole[first:])
+
+    def test_several_in_turn_keep_most_of_their_calls(self):
+        # Of 7 judges one is out: each round is one call longer for the others.
+        allowed = np.arange(7) != 2
+        judge = several_in_turn(allowed, 3, 0, 700)
+        own = (np.arange(2100) % 7).reshape(700, 3)
+        kept = np.mean([len(set(a) & set(b)) for a, b in zip(judge, own, strict=True)])
+        assert kept > 0.8 * 3 * 6 / 7
+
+    @QUICK
     @given(
         of_judges=st.lists(st.sampled_from("xyz"), min_size=3, max_size=7),
         strategy=st.sampled_from(EVERY),
@@ -215,7 +274,7 @@ class TestExclusion:
     def test_nobody_scores_its_own(self, of_judges, strategy, n, m, seed):
         panel = JUDGES[: len(of_judges)]
         families = dict(zip(panel, of_judges, strict=True)) | {"A": "x", "B": "y"}
-        least = 2 if strategy == "subset-2" else 1
+        least = 2 if strategy.endswith("-2") else 1
         if any(sum(f != own for f in of_judges) < least for own in "xy"):
             return
         schedule = assign(
@@ -233,8 +292,9 @@ class TestExclusion:
         for model in ("A", "B", "C"):
             own = schedule[schedule["model"] == model].reset_index(drop=True)
             may = [j for j in panel if families[j] != families.get(model)]
-            if strategy == "cyclic":
+            if strategy in ("cyclic", "cyclic-2"):
                 assert spread(calls_of(own, may)) <= 1
+            assert not own.duplicated(["scenario", "generation", "judge"]).any()
             if strategy in ("random", "cyclic", "cyclic-restart"):
                 # All other judges keep their calls, so that models share them.
                 stays = alone["judge"].isin(may)
@@ -341,7 +401,7 @@ class TestContinuing:
         # Call by call the same judges; only the order of the scenarios is another.
         assert last["judge"].equals(whole["judge"])
         assert last.attrs["panel"] == whole.attrs["panel"]
-        if strategy == "cyclic":
+        if strategy in ("cyclic", "cyclic-2"):
             assert spread(calls_of(last, JUDGES[:4], "B")) <= 1
             assert spread(calls_of(last, JUDGES[1:4], "A")) <= 1
 
@@ -380,6 +440,7 @@ class TestContinuing:
             ({"strategy": "random"}, "gives: strategy 'cyclic', budget 2."),
             ({"strategy": "subset-2", "budget": 4}, "gives: strategy 'cyclic', budget 2."),
             ({"budget": 3}, "gives: strategy 'cyclic', budget 2."),
+            ({"strategy": "cyclic-2", "budget": 4}, "gives: strategy 'cyclic', budget 2."),
             ({"seed": 3}, "The first difference: row 1 gives generation 1 of scenario"),
             ({"models": ["M", "O"]}, "The models differ: continue_from is for 'M', 'N', and 'M'"),
             ({"models": None}, "no models are asked for"),
@@ -396,6 +457,11 @@ class TestContinuing:
         with pytest.raises(BayesJudgeError) as refused:
             assign(labels(6), **same | change, continue_from=old)
         assert says in str(refused.value)
+
+    def test_several_in_turn_are_told_from_one(self):
+        old = assign(labels(5), ABC, "cyclic-2", budget=4)
+        with pytest.raises(BayesJudgeError, match="gives: strategy 'cyclic-2', budget 4"):
+            assign(labels(6), ABC, "all", generations=2, continue_from=old)
 
     @pytest.mark.parametrize(
         ("spoil", "says"),
@@ -486,6 +552,13 @@ OWN = {"models": ["M", "N"], "exclude_own_family": True}
             OWN | {"families": {"a": "x", "M": "x"}},
             "needs 2 judges, and only 1 may score the model 'M'",
         ),
+        (
+            (["s"], ABC, "cyclic-3"),
+            OWN | {"families": {"a": "x", "M": "x"}},
+            "only 2 may score the model 'M': the others are of its family. Ask for fewer in turn",
+        ),
+        ((["s"], AB, "cyclic-3"), {}, "an answer has from 1 to 2 judges"),
+        ((["s"], ABC, "cyclic-2"), {"budget": 3}, "2 or 4 is"),
     ],
 )
 def test_refusals(arguments, options, says):

@@ -51,6 +51,8 @@ def assign(
         - ``"all"``: every judge scores each generation;
         - ``"random"``: each call has a judge drawn anew;
         - ``"cyclic"``: judges in turn, the turn carried on from one scenario to the next;
+        - ``"cyclic-2"``, ``"cyclic-3"``, ...: the same, the next so many judges of the rotation
+          on each generation;
         - ``"cyclic-restart"``: in turn, each scenario beginning with the same judge;
         - ``"single"``, ``"subset-2"``, ...: so many judges, drawn once, score each generation.
     budget : int, optional
@@ -64,11 +66,14 @@ def assign(
         Of a judge or model its family. Others are a family of their own, by their label.
     exclude_own_family : bool
         Whether a judge never scores a model of its own family. Its calls go to the others who may
-        score that model; the calls of all other judges stay as they are for other models:
+        score that model; the calls of all other judges stay as they are for other models, but for
+        cyclic-2 and so on:
 
         - cyclic: the others stand in by turns, beginning with the last in the order of the panel
           and going backwards, so that numbers of calls still differ by one at most;
-        - cyclic-restart: the same within each scenario;
+        - cyclic-2, ...: the same shares, and nobody twice on one generation. Judges keep their
+          calls as far as that allows;
+        - cyclic-restart: as cyclic, within each scenario;
         - random: the judge is drawn again from the others;
         - all: the call is left out, and the model has fewer;
         - single, subset: the next in the order of the panel is taken.
@@ -105,6 +110,9 @@ def assign(
     >>> schedule = assign(["q1", "q2", "q3"], ["a", "b", "c"], budget=2)
     >>> schedule["judge"].value_counts().tolist()
     [2, 2, 2]
+    >>> two = assign(["q1", "q2", "q3"], ["a", "b", "c"], "cyclic-2", budget=4)
+    >>> two.attrs["generations"], two["judge"].value_counts().tolist()
+    (2, [4, 4, 4])
     """
     frame, notes = read_scenarios(scenarios)
     plan, said = _planned(

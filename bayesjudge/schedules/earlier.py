@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from bayesjudge.allocations.strategies import STRATEGIES, parse_strategy
+from bayesjudge.allocations.strategies import STRATEGIES, Strategy, parse_strategy
 from bayesjudge.errors import BayesJudgeError
 from bayesjudge.schedules.panel import FACETS
-from bayesjudge.schedules.rotation import Calls, IntArray, Plan, calls, shuffled_panel
+from bayesjudge.schedules.rotation import BoolArray, Calls, IntArray, Plan, calls, shuffled_panel
 from bayesjudge.schedules.storage import read_schedule
 from bayesjudge.scores.labels import read_labels
 from bayesjudge.scores.raw import RawTable, from_dataframe
@@ -42,12 +42,14 @@ class Earlier:
     raw: RawTable
 
 
-def read_earlier(source: Any) -> Earlier:
+def read_earlier(source: Any, argument: str = "continue_from") -> Earlier:
     """Read an earlier schedule.
 
     Parameters
     ----------
     source : DataFrame, or path of a .csv or .jsonl file
+    argument : str
+        What it was given as, for the messages.
 
     Raises
     ------
@@ -57,10 +59,10 @@ def read_earlier(source: Any) -> Earlier:
     if isinstance(source, str | Path):
         raw = read_schedule(source)
     elif isinstance(source, pd.DataFrame):
-        raw = from_dataframe(source, "continue_from")
+        raw = from_dataframe(source, argument)
     else:
         raise BayesJudgeError(
-            f"continue_from is of type {type(source).__name__}: it must be an earlier schedule, a "
+            f"{argument} is of type {type(source).__name__}: it must be an earlier schedule, a "
             "DataFrame or the path of a .csv or .jsonl file."
         )
     names = list(raw.frame.columns)
@@ -240,6 +242,7 @@ def _instead(found: Calls, plan: Plan) -> Iterator[str]:
     if generations > len(found.generation):
         return
     in_one = (first.scenario == 0) & (first.model == 0) & (first.generation == 1)
+    k = max(1, int(in_one.sum()))
     there = sorted(plan.panel[place] for place in np.unique(found.judge))
     panels = [plan.panel]
     if 1 < len(there) < len(plan.panel):
@@ -250,17 +253,23 @@ def _instead(found: Calls, plan: Plan) -> Iterator[str]:
         place[of] = np.arange(len(panel))
         rows = replace(first, judge=place[first.judge])
         for allowed in (plan.allowed[:, of], np.ones((len(plan.allowed), len(of)), dtype=bool)):
-            for name in (plan.strategy.name, *STRATEGIES, f"subset-{max(1, in_one.sum())}"):
-                strategy = parse_strategy(name, len(panel)) if _fits(name, len(panel)) else None
-                if strategy is None or not allowed.any(axis=1).all():
+            for name in (plan.strategy.name, *STRATEGIES, f"subset-{k}", f"cyclic-{k}"):
+                strategy = _strategy(name, allowed)
+                if strategy is None:
                     continue
                 other = Plan(strategy, panel, plan.models, allowed, generations, plan.seed)
                 if _same(rows, other) and _same(replace(found, judge=place[found.judge]), other):
                     yield _described(other, plan)
 
 
-def _fits(name: str, panel_size: int) -> bool:
-    return not name.startswith("subset-") or int(name.removeprefix("subset-")) <= panel_size
+def _strategy(name: str, allowed: BoolArray) -> Strategy | None:
+    """Read a strategy, if there are judges enough for it."""
+    size = name.rpartition("-")[2]
+    if size.isdecimal() and int(size) > allowed.shape[1]:
+        return None
+    strategy = parse_strategy(name, allowed.shape[1])
+    need = 1 if strategy.kind == "all" else strategy.judges
+    return strategy if (allowed.sum(axis=1) >= need).all() else None
 
 
 def _described(other: Plan, plan: Plan) -> str:

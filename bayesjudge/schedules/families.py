@@ -53,7 +53,7 @@ def may_score(
             "exclude_own_family needs the models (models=, --models): without their names, no "
             "judge's own family is known."
         )
-    of = _families(panel, models, families)
+    of = read_families(panel, models, families)
     allowed = np.array([[of[judge] != of[model] for judge in panel] for model in models])
     for model, row in zip(models, allowed, strict=True):
         if not row.any():
@@ -65,15 +65,16 @@ def may_score(
 
 
 def require_enough(plan: Plan) -> None:
-    """Refuse a subset that is larger than the judges who may score a model."""
+    """Refuse more judges on each generation than may score a model."""
     need = plan.strategy.judges
-    if plan.strategy.kind != "subset":
+    if plan.strategy.kind == "all":
         return
     for model, row in zip(plan.models, plan.allowed, strict=False):
         if row.sum() < need:
+            fewer = "a smaller subset" if plan.strategy.kind == "subset" else "fewer in turn"
             raise BayesJudgeError(
                 f"{plan.strategy.name} needs {need} judges, and only {row.sum()} may score the "
-                f"model {model!r}: the others are of its family. Ask for a smaller subset."
+                f"model {model!r}: the others are of its family. Ask for {fewer}."
             )
 
 
@@ -107,10 +108,21 @@ def exclusion_notes(plan: Plan) -> list[str]:
     return notes
 
 
-def _families(
+def read_families(
     panel: Sequence[str], models: Sequence[str], families: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Return the family of every name."""
+    """Return the family of every judge and model.
+
+    Parameters
+    ----------
+    panel, models, families
+        As for `may_score`.
+
+    Raises
+    ------
+    BayesJudgeError
+        When it is no mapping, names nobody, or leaves a family blank or in two spellings.
+    """
     names = list(dict.fromkeys([*panel, *models]))
     given = {} if families is None else families
     if not isinstance(given, Mapping):

@@ -1,8 +1,9 @@
 """Which judge gets which call: a function of the call's number alone.
 
 Calls are numbered through the whole campaign: scenario at place p (from 0), call q of its budget B
-is call c = pB + q. Judges stand in a shuffled order, their places 0 to K - 1. Nothing depends on
-calls before, so that a campaign can be continued, and every part of it drawn again.
+is call c = pB + q; with k judges on each generation it is on generation q // k of that scenario.
+Judges stand in a shuffled order, their places 0 to K - 1. Nothing depends on calls before, so that
+a campaign can be continued, and every part of it drawn again.
 """
 
 from __future__ import annotations
@@ -108,17 +109,19 @@ def calls(plan: Plan, first: int, count: int) -> Calls:
 
 def _places(plan: Plan, allowed: BoolArray, first: int, count: int) -> IntArray:
     """Return the judges of one model's calls, shape (scenarios, generations, judges of each)."""
-    strategy, m = plan.strategy, plan.generations
+    strategy, m, k = plan.strategy, plan.generations, plan.strategy.judges
     if strategy.kind in ("all", "subset"):
-        chosen = np.flatnonzero(allowed)[: strategy.judges]
+        chosen = np.flatnonzero(allowed)[:k]
         return np.broadcast_to(chosen, (count, m, len(chosen)))
     if strategy.kind == "random":
         judge = _drawn(plan.seed, first * m, count * m, allowed)
-    elif strategy.kind == "cyclic":
-        judge = _in_turn(np.arange(first * m, (first + count) * m), allowed)
-    else:
+    elif strategy.kind == "cyclic-restart":
         judge = np.tile(_in_turn(np.arange(m), allowed), count)
-    return judge.reshape(count, m, 1)
+    elif k > 1 and not allowed.all():
+        judge = several_in_turn(allowed, k, first * m, count * m)
+    else:
+        judge = _in_turn(np.arange(first * m * k, (first + count) * m * k), allowed)
+    return judge.reshape(count, m, k)
 
 
 def _in_turn(turn: IntArray, allowed: BoolArray) -> IntArray:
@@ -136,6 +139,68 @@ def _in_turn(turn: IntArray, allowed: BoolArray) -> IntArray:
     before = np.concatenate([[0], np.cumsum(~allowed)])[place]
     stood_in = (K - len(may)) * (turn // K) + before
     return np.where(allowed[place], place, may[::-1][stood_in % len(may)])
+
+
+def several_in_turn(allowed: BoolArray, k: int, first: int, count: int) -> IntArray:
+    """Return k judges for each of some generations, where some judges may not score.
+
+    Calls go round by round, each of the judges who may score once in a round, so that numbers of
+    calls differ by one at most, at any moment. Which of them comes when in a round is free: those
+    whose own turn it is come first, then those whose own turn is farthest off. A generation in
+    which a round ends takes all who are left of it, and others from the next: nobody comes twice.
+
+    Parameters
+    ----------
+    allowed : bool array, shape (judges,)
+        Who may score; at least k of them.
+    k : int
+        Judges of one generation.
+    first, count : int
+        The first generation, counted through the whole campaign, and how many there are.
+
+    Returns
+    -------
+    int array, shape (count, k)
+    """
+    K = len(allowed)
+    seen: dict[tuple[int, frozenset[int]], int] = {}
+    chosen: list[list[int]] = []
+    start, left = 0, frozenset(np.flatnonzero(allowed).tolist())
+    # What follows depends on the turn and on who is left of a round alone, so it comes again.
+    while (start, left) not in seen and len(chosen) < first + count:
+        seen[start, left] = len(chosen)
+        judges, left = _one_generation(allowed, k, start, left)
+        chosen.append(judges)
+        start = (start + k) % K
+    number = np.arange(first, first + count)
+    begin = seen.get((start, left), 0)
+    again = begin + (number - begin) % (len(chosen) - begin)
+    found: IntArray = np.array(chosen, dtype=np.int64)[
+        np.where(number < len(chosen), number, again)
+    ]
+    return found
+
+
+def _one_generation(
+    allowed: BoolArray, k: int, start: int, left: frozenset[int]
+) -> tuple[list[int], frozenset[int]]:
+    """Return the judges of one generation, and who is left of the round after it."""
+    K = len(allowed)
+
+    def preferred(judges: frozenset[int]) -> list[int]:
+        def wait(judge: int) -> tuple[bool, int]:
+            turns = (judge - start) % K
+            return (turns >= k, turns if turns < k else -turns)
+
+        return sorted(judges, key=wait)
+
+    judges = preferred(left)[:k]
+    left = left - set(judges)
+    if not left:
+        left = frozenset(np.flatnonzero(allowed).tolist())
+        more = preferred(left - set(judges))[: k - len(judges)]
+        judges, left = judges + more, left - set(more)
+    return judges, left
 
 
 def _drawn(seed: int, first: int, count: int, allowed: BoolArray) -> IntArray:
