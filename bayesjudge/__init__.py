@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bayesjudge.posterior.summaries import judge_offsets, panel_means
     from bayesjudge.readers import read_scores
     from bayesjudge.schedules.assignments import assign
+    from bayesjudge.schedules.audits import audit
     from bayesjudge.schedules.storage import write_schedule
     from bayesjudge.scores import ScoreTable
     from bayesjudge.tree import load, problems, save
@@ -50,6 +51,7 @@ _HOMES = {
     "allocation_table": "allocations.summary",
     "anova": "estimates.anova",
     "assign": "schedules.assignments",
+    "audit": "schedules.audits",
     "assignment_variance": "allocations.executed",
     "BayesJudgeError": "errors",
     "check": "design.check",
@@ -103,6 +105,7 @@ __all__ = [
     "anova",
     "assign",
     "assignment_variance",
+    "audit",
     "check",
     "compare",
     "components",

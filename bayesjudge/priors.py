@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -152,22 +153,36 @@ class Prior:
 
     def logpdf(self, x: ArrayLike) -> NDArray[np.float64]:
         """Log density at x, same shape as x."""
-        family = self._family()
-        density = np.asarray(family.base(**self.kwargs).logpdf(x))
+        family, base = self._family(), self._base()
+        density = np.asarray(base.logpdf(x))
         if family.folded:
             return np.where(np.asarray(x) < 0, -np.inf, density + np.log(2))
         return density
 
     def median(self) -> float:
         """Median of the prior."""
-        family = self._family()
-        return float(family.base(**self.kwargs).ppf(0.75 if family.folded else 0.5))
+        return float(self._base().ppf(0.75 if self._family().folded else 0.5))
+
+    def at_normal(self, z: ArrayLike) -> NDArray[np.float64]:
+        """Value whose probability is that of a standard normal z; same shape as z.
+
+        A standard normal variable becomes one with this prior.
+        """
+        base, z = self._base(), np.asarray(z, dtype=np.float64)
+        share = 0.5 if self._family().folded else 1.0
+        # From the nearer end, where probabilities keep their digits.
+        low = base.ppf(1 - share + share * special.ndtr(np.minimum(z, 0.0)))
+        high = base.isf(share * special.ndtr(-np.maximum(z, 0.0)))
+        return np.asarray(np.where(z < 0, low, high))
 
     def draw(self, size: int | tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:
         """Draw from the prior."""
-        family = self._family()
-        x = np.asarray(family.base(**self.kwargs).rvs(size=size, random_state=rng))
-        return np.abs(x) if family.folded else x
+        x = np.asarray(self._base().rvs(size=size, random_state=rng))
+        return np.abs(x) if self._family().folded else x
+
+    def _base(self) -> Any:
+        self._family()
+        return _frozen(self.dist, tuple(self.kwargs.items()))
 
     def _family(self) -> Family:
         if self.dist not in _FAMILIES:
@@ -176,6 +191,12 @@ class Prior:
                 f"its own. Those that do: {', '.join(_FAMILIES)}."
             )
         return _FAMILIES[self.dist]
+
+
+@lru_cache(maxsize=256)
+def _frozen(dist: str, kwargs: tuple[tuple[str, float], ...]) -> Any:
+    """Make a SciPy distribution, which takes a millisecond."""
+    return _FAMILIES[dist].base(**dict(kwargs))
 
 
 def widest(priors: list[Prior]) -> Prior:

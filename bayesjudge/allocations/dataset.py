@@ -47,8 +47,8 @@ def allocation(
     budgets : iterable of int
         Judge calls for each scenario.
     strategies : sequence of str
-        "all", "random", "cyclic", "cyclic-restart", "single", or "subset-2" and so on: see
-        `bayesjudge.strategy_variance`.
+        "all", "random", "cyclic", "cyclic-2" and so on, "cyclic-restart", "single", "subset-2" and
+        so on: see `bayesjudge.strategy_variance`.
     n_scenarios : int, optional
         Scenarios that the campaign scores: as many as the table has, if not given.
     target : {"benchmark", "population"}

@@ -51,7 +51,10 @@ def strategy_variance(
     Parameters
     ----------
     strategy : str
-        "all", "random", "cyclic", "cyclic-restart", "single", or "subset-2" and so on.
+        "all" (judges score every answer); "random" (one drawn for each); "cyclic", or "cyclic-2"
+        and so on (the next one, or two, in turn, the turn carried on across scenarios);
+        "cyclic-restart" (in turn, each scenario from the same judge on); "single", or "subset-2"
+        and so on (so many, drawn once, on every answer).
     budget : int
         Judge calls for each scenario.
     n_scenarios : int

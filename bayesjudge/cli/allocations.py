@@ -129,7 +129,7 @@ def campaign_options(command: Any) -> Any:
     default="all,random,cyclic,single",
     show_default=True,
     metavar="A,B,...",
-    help="all, random, cyclic, cyclic-restart, single, subset-2, ...",
+    help="all, random, cyclic, cyclic-2, cyclic-restart, single, subset-2, ...",
 )
 @campaign_options
 @click.option(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bayesjudge.cli.allocations import allocation
+from bayesjudge.cli.audits import audit
 from bayesjudge.cli.options import (
     as_json,
     fitting,
@@ -36,11 +37,11 @@ def check(file: str, as_json: bool, out: str | None, **options: Any) -> None:
     """Audit a table: what is there, and what it can tell apart."""
     from bayesjudge.cli import show
     from bayesjudge.cli.results import design_as_dict, print_design
-    from bayesjudge.design.check import check as audit
+    from bayesjudge.design.check import check as checked
 
     if out and Path(out).suffix != ".json":
         raise click.BadParameter(f"{out!r} should end in .json.", param_hint="--out")
-    design = audit(read(file, options))
+    design = checked(read(file, options))
     if out:
         show.write_text(Path(out), show.as_json(design_as_dict(design)) + "\n")
     if as_json:
@@ -172,7 +173,7 @@ def _refuse_mixture(ctx: click.Context, files: tuple[str, ...], fits: bool) -> N
 def demo(as_json: bool, out: str | None, **options: Any) -> None:
     """Audit, closed forms and fit of the bundled panel of half-point scores."""
     from bayesjudge.cli import results, show
-    from bayesjudge.design.check import check as audit
+    from bayesjudge.design.check import check as checked
     from bayesjudge.examples import DESCRIPTIONS, load
 
     scores = load("mtbench-ordinal")
@@ -180,7 +181,7 @@ def demo(as_json: bool, out: str | None, **options: Any) -> None:
         show.console().print(
             f"[bold]example:mtbench-ordinal[/bold]  {DESCRIPTIONS['mtbench-ordinal']}\n"
         )
-        results.print_design(audit(scores))
+        results.print_design(checked(scores))
     raise click.exceptions.Exit(_fit_and_show(scores, as_json, out, **options))
 
 
@@ -218,4 +219,4 @@ def _wrote(path: str | Path | None) -> None:
         click.echo(f"Written: {path}")
 
 
-ALL = (check, anova, fit, compare, allocation, plan, assign, demo)
+ALL = (check, anova, fit, compare, allocation, plan, assign, audit, demo)

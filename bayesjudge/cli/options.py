@@ -173,6 +173,30 @@ def out(help_text: str) -> Callable[[Command], Command]:
     return click.option("--out", type=click.Path(), metavar="PATH", callback=_place, help=help_text)
 
 
+def labels(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
+    """Read labels with commas between them."""
+    if value is None:
+        return None
+    labels = [piece.strip() for piece in value.split(",")]
+    if not all(labels):
+        raise click.BadParameter(f"{value!r} should look like a,b,c.")
+    return labels
+
+
+def families(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> dict[str, str] | None:
+    """Read ``gpt-4o=openai``, each name once; a name may hold an equals sign itself."""
+    found: dict[str, str] = {}
+    for piece in value:
+        name, _, family = (part.strip() for part in piece.rpartition("="))
+        if not (name and family):
+            raise click.BadParameter(f"{piece!r} should look like gpt-4o=openai (name=family).")
+        if found.setdefault(name, family) != family:
+            raise click.BadParameter(f"{name!r} has the families {found[name]!r} and {family!r}.")
+    return found or None
+
+
 SHIPPED = (
     "linear",
     "linear-paper",

@@ -7,37 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesjudge.cli.options import as_json, out
+from bayesjudge.cli.options import as_json, families, labels, out
 from bayesjudge.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _SHOWN = 10  # rows of a schedule that is not written to a file
-
-
-def _labels(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
-    """Read labels with commas between them."""
-    if value is None:
-        return None
-    labels = [piece.strip() for piece in value.split(",")]
-    if not all(labels):
-        raise click.BadParameter(f"{value!r} should look like a,b,c.")
-    return labels
-
-
-def _families(
-    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
-) -> dict[str, str] | None:
-    """Read ``gpt-4o=openai``, each name once; a name may hold an equals sign itself."""
-    found: dict[str, str] = {}
-    for piece in value:
-        name, _, family = (part.strip() for part in piece.rpartition("="))
-        if not (name and family):
-            raise click.BadParameter(f"{piece!r} should look like gpt-4o=openai (name=family).")
-        if found.setdefault(name, family) != family:
-            raise click.BadParameter(f"{name!r} has the families {found[name]!r} and {family!r}.")
-    return found or None
 
 
 @click.command()
@@ -50,14 +26,14 @@ def _families(
     help="Instead of a file: scenarios s1 to sN.",
 )
 @click.option(
-    "--panel", required=True, callback=_labels, metavar="A,B,...", help="Judges, each once."
+    "--panel", required=True, callback=labels, metavar="A,B,...", help="Judges, each once."
 )
 @click.option(
     "--strategy",
     default="cyclic",
     show_default=True,
     metavar="NAME",
-    help="all, random, cyclic, cyclic-restart, single, or subset-2 and so on.",
+    help="all, random, cyclic, cyclic-2, cyclic-restart, single, subset-2, ...",
 )
 @click.option(
     "--budget",
@@ -69,12 +45,12 @@ def _families(
     type=click.IntRange(1),
     help="Generations of each scenario: the other way to say the budget.",
 )
-@click.option("--models", callback=_labels, metavar="A,B,...", help="Evaluated models.")
+@click.option("--models", callback=labels, metavar="A,B,...", help="Evaluated models.")
 @click.option(
     "--family",
     "families",
     multiple=True,
-    callback=_families,
+    callback=families,
     metavar="NAME=FAMILY",
     help="The family of a judge or model; may be repeated.",
 )

@@ -76,6 +76,15 @@ def text(value: object) -> str:
     return str(value)
 
 
+def with_ends(middle: float, low: float, high: float) -> str:
+    """Write a number with its interval, as far as there are any."""
+    if math.isnan(low):
+        return "–" if math.isnan(middle) else f"{middle:.3g}"
+    if math.isnan(middle):
+        return f"{low:.2g} to {high:.2g}"
+    return f"{middle:.3g} ({low:.2g} to {high:.2g})"
+
+
 def as_json(value: Any) -> str:
     """Write a result as JSON: NaN becomes null."""
     return json.dumps(_plain(value), indent=2, ensure_ascii=False)

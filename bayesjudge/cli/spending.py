@@ -222,7 +222,8 @@ def _caption(result: Spending) -> str:
 def _by_budget(table: pd.DataFrame) -> pd.DataFrame:
     """Give each budget one column."""
     cells = pd.Series(
-        [_cell(*row) for row in table[["se", "se_low", "se_high"]].to_numpy()], index=table.index
+        [show.with_ends(*row) for row in table[["se", "se_low", "se_high"]].to_numpy()],
+        index=table.index,
     )
     wide = cells.unstack("budget", sort=False)
     wide.columns = [counted(int(budget), "call") for budget in wide.columns]
@@ -254,16 +255,8 @@ def _ratios(savings: pd.DataFrame) -> pd.DataFrame:
     frame = pd.DataFrame(index=kept.index)
     for name in ("ratio", "extra_calls"):
         ends = kept[[name, f"{name}_low", f"{name}_high"]].to_numpy()
-        frame[name] = [_cell(*row) for row in ends]
+        frame[name] = [show.with_ends(*row) for row in ends]
     for name in kept.columns[kept.columns.str.startswith("p_")]:
         if kept[name].notna().any():
             frame[name] = kept[name]
     return frame
-
-
-def _cell(middle: float, low: float, high: float) -> str:
-    if math.isnan(low):
-        return "–" if math.isnan(middle) else f"{middle:.3g}"
-    if math.isnan(middle):
-        return f"{low:.2g} to {high:.2g}"
-    return f"{middle:.3g} ({low:.2g} to {high:.2g})"
