@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
 
 from bayesjudge.arguments import require_whole
 from bayesjudge.design.check import check
+from bayesjudge.engines import psis
 from bayesjudge.engines.conditional import panel_draws
-from bayesjudge.engines.diagnostics import diagnose
+from bayesjudge.engines.cross_check import cross_check
+from bayesjudge.engines.diagnostics import Diagnostics, diagnose, diagnose_importance
 from bayesjudge.engines.draws import Draws, Sampling
-from bayesjudge.engines.ordinal_panel import ordinal_panel
 from bayesjudge.errors import FitError
 from bayesjudge.layout import Layout, lay_out
-from bayesjudge.ordinal.layout import OrdinalLayout, lay_out_ordinal
 from bayesjudge.scores import ScoreTable, require_table
 from bayesjudge.settings import LATTICE_ERROR_MAX
 from bayesjudge.specs import read_spec
 from bayesjudge.tree.assemble import assemble
 from bayesjudge.tree.contents import Contents
 from bayesjudge.tree.gaussian import gaussian_contents
-from bayesjudge.tree.ordinal import ordinal_contents
 
-ENGINES = ("nuts",)
+if TYPE_CHECKING:
+    from bayesjudge.ordinal.layout import OrdinalLayout
+
+ENGINES = ("nuts", "psis")
 TUNE = {"gaussian": 500, "cumulative": 200}  # warm-up draws of each chain
 
 
@@ -53,14 +57,15 @@ def fit(
     model : str or Path
         A shipped specification ("linear", "linear-paper", "linear-judge-residual", "ordinal",
         "ordinal_probit", "ordinal_judge_scale") or the path of a TOML file.
-    engine : str
-        "nuts".
+    engine : {"nuts", "psis"}
+        NUTS; or, for linear models, Pareto-smoothed importance sampling, which takes a second and
+        hands over to NUTS where it can't be trusted (``attrs["engine"]`` and the notes say so).
     seed : int, optional
         The same seed gives the same numbers on the same machine. Without one, a seed is drawn
         and recorded.
     chains, draws, tune : int
-        Chains, and kept and warm-up draws in each. Without `tune`, 500; 200 for an ordinal model,
-        which is sampled in units of its posterior's curvature.
+        Chains, and kept and warm-up draws in each (psis: so many draws in all). Without `tune`,
+        500; 200 for an ordinal model, which is sampled in units of its posterior's curvature.
     prior_scale : float
         Multiplies the priors of all standard deviations, to see what depends on them: 2 for
         twice as wide, 0.5 for half.
@@ -98,7 +103,7 @@ def fit(
     require_table(scores)
     spec = read_spec(model)
     warm_up = TUNE[spec.family] if tune is None else tune
-    _refuse(engine, chains, draws, warm_up, prior_scale, seed)
+    _refuse(engine, spec.family, chains, draws, warm_up, prior_scale, seed)
     say = on_stage or (lambda stage: None)
     if bins is not None and spec.family != "cumulative":
         raise FitError(
@@ -118,19 +123,24 @@ def fit(
     used = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
     how = Sampling(used, chains, draws, warm_up, progress)
     if spec.family == "cumulative":
-        layout = lay_out_ordinal(
+        # It brings Numba, which takes half a second to import.
+        from bayesjudge.ordinal.layout import lay_out_ordinal
+
+        levels = lay_out_ordinal(
             scores, spec, prior_scale, bins, keep_unused_levels=keep_unused_levels
         )
-        contents, sampled, extra = _ordinal(layout, scores, how, say)
+        contents, sampled, extra = _ordinal(levels, scores, how, say)
     else:
-        contents, sampled, extra = _linear(lay_out(scores, spec, prior_scale), scores, how, say)
+        contents, sampled, extra = _linear(
+            lay_out(scores, spec, prior_scale), scores, how, say, engine
+        )
     say("checking the fit")
     return assemble(
         contents,
         scores,
         spec,
         sampled,
-        diagnose(contents.groups["posterior"], sampled.stats, extra),
+        _diagnosed(contents, sampled, extra),
         seed=used,
         prior_scale=prior_scale,
         warnings=design.warnings,
@@ -138,10 +148,29 @@ def fit(
 
 
 def _linear(
-    layout: Layout, scores: ScoreTable, how: Sampling, say: Callable[[str], None]
+    layout: Layout, scores: ScoreTable, how: Sampling, say: Callable[[str], None], engine: str
 ) -> tuple[Contents, Draws, list[str]]:
-    say("compiling and sampling")
-    sampled = _sample(layout, how)
+    notes, found = [], []
+    sampled = None
+    if engine == "psis":
+        say("importance sampling")
+        tried = psis.sample(layout, how)
+        if tried.trusted:
+            sampled = tried.draws
+        else:
+            notes.append(f"Importance sampling handed over to NUTS: {tried.problem}.")
+    attributes: dict[str, str | float] = {}
+    if sampled is None:
+        say("compiling and sampling")
+        sampled = _sample(layout, how)
+        say("cross-checking by importance sampling")
+        checked = cross_check(layout, sampled, how)
+        found = [checked.apart] if checked.apart else []
+        attributes = {
+            "psis_disagreement": checked.disagreement,
+            "psis_disagreement_of": checked.where,
+            "psis_problem": checked.problem,
+        }
     say("drawing panel means and judge offsets")
     flat = sampled.values.reshape(how.chains * how.draws, -1)
     try:
@@ -151,12 +180,30 @@ def _linear(
             "the draws reach standard deviations so small beside others that the conditional "
             "distributions can't be computed. Is a judge's score a function of the others?"
         ) from error
-    return gaussian_contents(layout, scores, sampled, panel), sampled, []
+    contents = gaussian_contents(layout, scores, sampled, panel)
+    return (
+        replace(
+            contents,
+            notes=(*contents.notes, *notes),
+            attributes={**contents.attributes, **attributes},
+        ),
+        sampled,
+        found,
+    )
+
+
+def _diagnosed(contents: Contents, sampled: Draws, found: list[str]) -> Diagnostics:
+    if sampled.settings["engine"] == "psis":
+        return diagnose_importance(float(sampled.settings["importance_ess"]), found)
+    return diagnose(contents.groups["posterior"], sampled.stats, found)
 
 
 def _ordinal(
     layout: OrdinalLayout, scores: ScoreTable, how: Sampling, say: Callable[[str], None]
 ) -> tuple[Contents, Draws, list[str]]:
+    from bayesjudge.engines.ordinal_panel import ordinal_panel
+    from bayesjudge.tree.ordinal import ordinal_contents
+
     say("compiling and sampling")
     sampled = _sample(layout, how)
     say("decomposing on the score scale")
@@ -189,10 +236,21 @@ def _sample(layout: Layout | OrdinalLayout, how: Sampling) -> Draws:
 
 
 def _refuse(
-    engine: str, chains: int, draws: int, tune: int, prior_scale: float, seed: int | None
+    engine: str,
+    family: str,
+    chains: int,
+    draws: int,
+    tune: int,
+    prior_scale: float,
+    seed: int | None,
 ) -> None:
     if engine not in ENGINES:
         raise FitError(f"there is no engine {engine!r}. Engines: {', '.join(ENGINES)}.")
+    if engine == "psis" and family == "cumulative":
+        raise FitError(
+            "engine='psis' is for linear models: an ordinal one has too many parameters for it. "
+            "Leave it out (--engine nuts)."
+        )
     for name, value, least in (("chains", chains, 1), ("draws", draws, 4), ("tune", tune, 1)):
         require_whole(name, value, least, error=FitError)
     if not 0 < prior_scale < np.inf:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from bayesjudge.cli import show
@@ -105,13 +106,28 @@ def print_fit(result: FitSummary) -> None:
         sentences("What scenario:judge does here", result.comparison.attrs["interaction"])
     for title, name, style in (("Notes", "notes", "bold"), ("Warnings", "warnings", "yellow")):
         sentences(title, _lines(a[name]), style)
-    verdict = "passed" if result.passed else "FAILED"
-    console.print(
+    console.print(_diagnostics(a, result.passed), soft_wrap=not console.is_terminal)
+
+
+def _diagnostics(a: Mapping[str, Any], passed: bool) -> str:
+    """Say what the diagnostics found, and who sampled."""
+    verdict = "passed" if passed else "FAILED"
+    engine = f"Engine {a['engine']} ({a['sampler']}), seed {a['seed']}."
+    if a["engine"] == "psis":
+        return (
+            f"Diagnostics {verdict}: k-hat at most {a['k_hat']:.2f}, at least "
+            f"{a['importance_ess']:.0f} effective draws. {engine}"
+        )
+    said = (
         f"Diagnostics {verdict}: R-hat at most {a['rhat_max']:.3f}, bulk ESS at least "
-        f"{a['ess_bulk_min']:.0f}, {a['divergences']} divergences. Engine {a['engine']} "
-        f"({a['sampler']}), seed {a['seed']}.",
-        soft_wrap=not console.is_terminal,
+        f"{a['ess_bulk_min']:.0f}, {a['divergences']} divergences. {engine}"
     )
+    if not np.isnan(a.get("psis_disagreement", np.nan)):
+        said += (
+            " Cross-check by importance sampling: means at most "
+            f"{a['psis_disagreement']:.1f} Monte Carlo standard errors apart."
+        )
+    return said
 
 
 def print_rows(comparison: pd.DataFrame) -> None:

@@ -208,7 +208,13 @@ SHIPPED = (
 _MODELS = f"{', '.join(SHIPPED)}, or your own file"
 
 SAMPLING = (
-    click.option("--engine", type=click.Choice(["nuts"]), default="nuts", show_default=True),
+    click.option(
+        "--engine",
+        type=click.Choice(["nuts", "psis"]),
+        default="nuts",
+        show_default=True,
+        help="psis, for linear models: importance sampling, done in a second.",
+    ),
     click.option(
         "--seed",
         type=click.IntRange(0, 2**32 - 1),

@@ -101,6 +101,20 @@ def diagnose(posterior: xr.Dataset, stats: xr.Dataset, found: Sequence[str] = ()
     )
 
 
+def diagnose_importance(effective: float, found: Sequence[str] = ()) -> Diagnostics:
+    """Judge a fit by importance sampling, whose draws are independent of each other.
+
+    Parameters
+    ----------
+    effective : float
+        Effective number of draws, the least over evaluated models.
+    found : sequence of str
+        What is wrong with them.
+    """
+    nan = float("nan")
+    return Diagnostics(nan, effective, nan, 0, nan, tuple(found))
+
+
 def _flat(posterior: xr.Dataset) -> tuple[xr.DataArray, list[str]]:
     """All scalar quantities side by side, with readable names."""
     columns, labels = [], []
