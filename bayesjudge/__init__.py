@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bayesjudge.estimates.reml import reml
     from bayesjudge.examples import load as example
     from bayesjudge.fitting import fit
+    from bayesjudge.many.fits import fit_many, groups
     from bayesjudge.planning.plans import cost_frontier, plan
     from bayesjudge.posterior.comparison import compare
     from bayesjudge.posterior.components import components
@@ -64,8 +65,10 @@ _HOMES = {
     "finite_pool": "allocations.pool",
     "fit": "fitting",
     "FitError": "errors",
+    "fit_many": "many.fits",
     "future_scores": "allocations.simulated",
     "generation_sign": "allocations.contrasts",
+    "groups": "many.fits",
     "judge_f_test": "estimates.anova",
     "judge_means": "estimates.anova",
     "judge_offsets": "posterior.summaries",
@@ -114,8 +117,10 @@ __all__ = [
     "example",
     "finite_pool",
     "fit",
+    "fit_many",
     "future_scores",
     "generation_sign",
+    "groups",
     "judge_f_test",
     "judge_means",
     "judge_offsets",

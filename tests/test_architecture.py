@@ -30,7 +30,7 @@ LAYERS = [
         tree
         fitting
         posterior
-        allocations
+        allocations many
         planning schedules
     """.strip().splitlines()
 ]

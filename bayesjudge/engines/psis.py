@@ -90,9 +90,8 @@ def sample(layout: Layout, how: Sampling) -> Found:
         rng = np.random.default_rng([how.seed, t])
         target = _target(layout, t)
         start = np.zeros(len(target.slots))
-        found = sample_density(
-            target.log_density, target.gradient, start, max(int(EFFECTIVE * kept), 100), rng
-        )
+        wanted = max(int(EFFECTIVE * kept), EFFECTIVE_MIN)
+        found = sample_density(target.log_density, target.gradient, start, wanted, rng)
         z = found.resampled(kept, rng)
         sigma[:, target.slots] = target.to_sigma(z)
         lp += target.log_density(z)

@@ -100,7 +100,7 @@ def _provenance(contents: Contents, scores: ScoreTable, spec: Spec) -> dict[str,
         "sums": json.dumps(contents.sums),
         "source": scores.source,
         "notes": "\n".join([*scores.notes, *contents.notes]),
-        "data_sha256": _fingerprint(scores),
+        "data_sha256": fingerprint(scores),
         "scale_low": low,
         "scale_high": high,
         "scale_declared": int(scores.scale_declared),
@@ -109,7 +109,7 @@ def _provenance(contents: Contents, scores: ScoreTable, spec: Spec) -> dict[str,
     }
 
 
-def _fingerprint(scores: ScoreTable) -> str:
+def fingerprint(scores: ScoreTable) -> str:
     """Hash the scores and their labels: the same table gives the same, in any order of rows."""
     digest = hashlib.sha256()
     calls = scores.calls

@@ -1,0 +1,1 @@
+"""Many fits: spread over processes, written one by one, resumed."""
