@@ -20,6 +20,7 @@ from bayesjudge.fitting import fit
 from bayesjudge.many.requests import REQUEST, digest, file_of, seed_of, verdict_if_done
 from bayesjudge.scores import ScoreTable, require_table
 from bayesjudge.tree import save
+from bayesjudge.wording import quoted
 
 _AHEAD = 4  # tables handed out for each worker, so that a long iterable is not read at once
 
@@ -70,7 +71,7 @@ def groups(scores: ScoreTable, by: str) -> Iterator[tuple[str, ScoreTable]]:
     require_table(scores)
     if by not in scores.frame:
         raise BayesJudgeError(
-            f"by = {by!r} is no column of the table. Columns: {', '.join(map(str, scores.frame.columns))}."
+            f"by = {by!r} is no column of the table. Columns: {quoted(scores.frame.columns)}."
         )
     for value in scores.frame[by].dropna().unique():
         yield str(value), scores.where(f"{by} == {value!r}")
