@@ -254,13 +254,13 @@ class TestFit:
         assert done.stdout == "passed set()\n"
 
     def test_it_hands_over(self, monkeypatch):
-        monkeypatch.setattr(psis, "EFFECTIVE_MIN", 10**9)
+        monkeypatch.setattr(psis, "K_MAX", -99.0)
         scores = table_of(crossed(8, 2, 3))
         tree = bj.fit(scores, engine="psis", seed=1, draws=200, tune=200, chains=2)
         assert tree.attrs["engine"] == "nuts"
-        assert "handed over to NUTS: there are too few effective draws" in tree.attrs["notes"]
+        assert "handed over to NUTS: the largest weights carry too much" in tree.attrs["notes"]
         assert np.isnan(tree.attrs["psis_disagreement"])
-        assert "too few effective draws" in tree.attrs["psis_problem"]
+        assert "k-hat" in tree.attrs["psis_problem"]
 
     def test_not_for_an_ordinal_model(self):
         with pytest.raises(FitError, match="too many parameters"):
