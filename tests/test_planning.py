@@ -12,15 +12,15 @@ import bayesjudge as bj
 from bayesjudge.allocations.assignment import assignment_coefficients
 from bayesjudge.allocations.grid import Campaign
 from bayesjudge.allocations.sources import read_source
-from bayesjudge.errors import BayesJudgeError
-from bayesjudge.planning.designs import Design
-from bayesjudge.planning.prices import read_prices
-from bayesjudge.planning.strata import (
+from bayesjudge.allocations.strata import (
     in_turn,
     quotas,
     stratified_coefficients,
     unit_variances,
 )
+from bayesjudge.errors import BayesJudgeError
+from bayesjudge.planning.designs import Design
+from bayesjudge.planning.prices import read_prices
 from bayesjudge.terms import TERMS
 
 FOUR = {"scenario": 1.53, "generation": 0.266, "judge": 0.947, "residual": 1.486}

@@ -2,6 +2,7 @@
 
 import json
 from itertools import pairwise
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -9,10 +10,15 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from panels import crossed, table_of
 from scipy import stats
+from unsampled_fits import linear_fit
 
+import bayesjudge as bj
 from bayesjudge.allocations.assignment import assignment_coefficients
 from bayesjudge.allocations.coefficients import coefficients
+from bayesjudge.allocations.grid import Campaign
+from bayesjudge.allocations.strata import stratified_coefficients
 from bayesjudge.allocations.strategies import parse_strategy, why_unreachable
 from bayesjudge.cli.schedules import assign as command
 from bayesjudge.errors import BayesJudgeError
@@ -727,3 +733,91 @@ class TestCommand:
         status, _, refused = run(*(word.format(dir=tmp_path) for word in words))
         assert status == 1
         assert says in str(refused)
+
+
+class TestStratified:
+    """Schedules in which each judge has its own number of calls."""
+
+    CALLS = MappingProxyType({"a": 30, "b": 60, "c": 10})
+
+    def schedule(self, **options):
+        scenarios = [f"q{i}" for i in range(20)]
+        given = {"calls": self.CALLS, "models": ["A", "B"], "seed": 3} | options
+        return assign(scenarios, ["c", "a", "b"], "stratified", **given)
+
+    def test_each_judge_has_its_calls(self):
+        found = self.schedule()
+        for model in ("A", "B"):
+            own = found[found["model"] == model]
+            assert own["judge"].value_counts().to_dict() == dict(self.CALLS)
+            assert (own.groupby("scenario").size() == 5).all()
+            assert not own.duplicated(["scenario", "generation"]).any()
+        assert found.attrs["budget"] == 5
+
+    def test_models_share_judges(self):
+        found = self.schedule()
+        by_model = found.pivot(index=["scenario", "generation"], columns="model", values="judge")
+        assert (by_model["A"] == by_model["B"]).all()
+
+    def test_judges_come_at_even_distances(self):
+        own = self.schedule(models=None)
+        by_scenario = own.groupby(["scenario", "judge"]).size().unstack(fill_value=0)
+        assert by_scenario["b"].between(2, 4).all()
+        assert by_scenario["c"].max() == 1
+
+    def test_its_variance_is_what_was_planned(self):
+        own = self.schedule(models=None)
+        counts = np.array([self.CALLS[name] for name in own.attrs["panel"]])
+        planned = stratified_coefficients(counts, 5, Campaign(20))
+        judge = own["judge"].map({name: k for k, name in enumerate(own.attrs["panel"])})
+        executed = assignment_coefficients(
+            pd.factorize(own["scenario"])[0],
+            own["generation"].to_numpy(),
+            judge.to_numpy(),
+            panel_size=3,
+            weight=1 / (3 * counts[judge]),
+        )
+        assert executed.by_term == pytest.approx(planned.by_term)
+
+    def test_the_order_of_rows_does_not_matter(self):
+        one = self.schedule()
+        other = assign(
+            [f"q{i}" for i in reversed(range(20))],
+            ["a", "b", "c"],
+            "stratified",
+            calls=dict(reversed(self.CALLS.items())),
+            models=["A", "B"],
+            seed=3,
+        )
+        pd.testing.assert_frame_equal(one, other)
+
+    def test_a_plan_can_be_scheduled(self):
+        rows = {name: crossed(12, 3, 4) for name in ("A", "B")}
+        fit = linear_fit(table_of(rows), 0.7, draws=20)
+        call = {"j0": 0.02, "j1": 0.002, "j2": 0.001, "j3": 0.001}
+        plan = bj.plan(fit, 0.3, prices={"call": call, "generation": 0.001})
+        calls = plan.attrs["calls_by_judge"]
+        own = assign([f"s{i}" for i in range(12)], list(calls), "stratified", calls=calls)
+        assert len(own) == plan.loc["stratified", "calls"] / 2
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ({"calls": None}, "needs calls by judge"),
+            ({"calls": {"a": 40, "b": 60}}, "none for 'c'"),
+            ({"calls": {"a": 30, "b": 60, "c": 9, "d": 1}}, "some for 'd'"),
+            ({"calls": {"a": 30, "b": 60, "c": 0}}, "calls of c = 0"),
+            ({"calls": {"a": 30, "b": 60, "c": 11}}, "101 calls, and there are 20 scenarios"),
+            ({"budget": 4}, "5 for each scenario, where 4 (the budget) is wanted"),
+            ({"generations": 5}, "generations: of no effect"),
+            ({"exclude_own_family": True}, "exclude_own_family: of no effect"),
+        ],
+    )
+    def test_refusals(self, change, words):
+        with pytest.raises(BayesJudgeError) as refusal:
+            self.schedule(**change)
+        assert words in str(refusal.value)
+
+    def test_calls_are_for_it_alone(self):
+        with pytest.raises(BayesJudgeError, match="are for strategy='stratified'"):
+            assign(["q1"], ["a", "b"], calls={"a": 1, "b": 1})

@@ -16,6 +16,19 @@ if TYPE_CHECKING:
 _SHOWN = 10  # rows of a schedule that is not written to a file
 
 
+def shares(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, int] | None:
+    """Read ``a=30,b=10``."""
+    if value is None:
+        return None
+    found: dict[str, int] = {}
+    for piece in value.split(","):
+        name, _, number = (part.strip() for part in piece.rpartition("="))
+        if not name or not number.isdecimal() or name in found:
+            raise click.BadParameter(f"{value!r} should look like a=30,b=10, each judge once.")
+        found[name] = int(number)
+    return found
+
+
 @click.command()
 @click.argument("file", metavar="[SCENARIOS]", required=False, is_eager=True)
 @click.option(
@@ -33,7 +46,7 @@ _SHOWN = 10  # rows of a schedule that is not written to a file
     default="cyclic",
     show_default=True,
     metavar="NAME",
-    help="all, random, cyclic, cyclic-2, cyclic-restart, single, subset-2, ...",
+    help="all, random, cyclic, cyclic-2, cyclic-restart, single, subset-2, ..., stratified",
 )
 @click.option(
     "--budget",
@@ -44,6 +57,12 @@ _SHOWN = 10  # rows of a schedule that is not written to a file
     "--generations",
     type=click.IntRange(1),
     help="Generations of each scenario: the other way to say the budget.",
+)
+@click.option(
+    "--calls",
+    callback=shares,
+    metavar="JUDGE=N,...",
+    help="For --strategy stratified: calls of each judge, of a model, as `plan` gives them.",
 )
 @click.option("--models", callback=labels, metavar="A,B,...", help="Evaluated models.")
 @click.option(

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from bayesjudge.allocations.design import require_dataset_size, require_target
 from bayesjudge.allocations.grid import Campaign, require_strategies
 from bayesjudge.allocations.sources import Source, read_source
+from bayesjudge.allocations.strata import unit_variances
 from bayesjudge.arguments import require_whole
 from bayesjudge.errors import BayesJudgeError
 from bayesjudge.planning.goals import thinned
 from bayesjudge.planning.prices import Prices, read_prices
 from bayesjudge.planning.search import MOST_SCENARIOS, STRATIFIED, Room
-from bayesjudge.planning.strata import unit_variances
 from bayesjudge.wording import listed
 
 FloatArray = NDArray[np.float64]

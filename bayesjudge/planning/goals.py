@@ -13,9 +13,9 @@ from scipy import special
 from bayesjudge.allocations.executed import weighed
 from bayesjudge.allocations.grid import Campaign, Spread, spread
 from bayesjudge.allocations.sources import Known, Source
+from bayesjudge.allocations.strata import stratified_coefficients
 from bayesjudge.errors import BayesJudgeError
 from bayesjudge.planning.designs import Design
-from bayesjudge.planning.strata import stratified_coefficients
 from bayesjudge.posterior.estimands import panel_means_of_scenarios
 from bayesjudge.wording import quoted
 

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesjudge.allocations.strata import quotas
 from bayesjudge.allocations.strategies import parse_strategy
 from bayesjudge.errors import BayesJudgeError
 from bayesjudge.planning.designs import Design
 from bayesjudge.planning.goals import Goal
 from bayesjudge.planning.prices import Prices
-from bayesjudge.planning.strata import quotas
 from bayesjudge.wording import counted
 
 FloatArray = NDArray[np.float64]

@@ -11,13 +11,17 @@ import pandas as pd
 from bayesjudge.allocations.strategies import Strategy, parse_strategy, why_unreachable
 from bayesjudge.arguments import require_whole
 from bayesjudge.errors import BayesJudgeError
+from bayesjudge.schedules import rotation
 from bayesjudge.schedules.earlier import Earlier, as_in, read_earlier, require_same
 from bayesjudge.schedules.families import exclusion_notes, may_score, require_enough
 from bayesjudge.schedules.notes import strategy_notes
 from bayesjudge.schedules.panel import read_models, read_once, read_panel, read_scenarios
-from bayesjudge.schedules.rotation import Plan, calls, shuffled_panel, shuffled_scenarios
+from bayesjudge.schedules.rotation import Plan, shuffled_panel, shuffled_scenarios
+from bayesjudge.schedules.shares import by_shares
 from bayesjudge.scores.raw import RawTable
-from bayesjudge.wording import counted
+from bayesjudge.wording import counted, listed
+
+STRATIFIED = "stratified"
 
 
 def assign(
@@ -32,6 +36,7 @@ def assign(
     exclude_own_family: bool = False,
     seed: int = 1,
     continue_from: pd.DataFrame | str | Path | None = None,
+    calls: Mapping[str, int] | None = None,
 ) -> pd.DataFrame:
     """Say which judge scores which generation of which scenario.
 
@@ -85,6 +90,11 @@ def assign(
         as they are. Scenarios that are not in it follow, with the rotation carried on. Other
         arguments must be those it was made with: its rows are derived from them again, taking
         scenarios in the order they stand in, and compared.
+    calls : mapping, optional
+        For ``strategy="stratified"``: by judge, how many calls it has of each model over all
+        scenarios, such as ``plan.attrs["calls_by_judge"]`` of `bayesjudge.plan`. Each call is on a
+        generation of its own, and judges come at even distances. In the score each judge then
+        weighs the same: average the judges' means. Can't be continued, nor leave families out.
 
     Returns
     -------
@@ -115,6 +125,11 @@ def assign(
     (2, [4, 4, 4])
     """
     frame, notes = read_scenarios(scenarios)
+    if strategy == STRATIFIED or calls is not None:
+        given = {"continue_from": continue_from is not None, "families": families is not None}
+        given |= {"exclude_own_family": exclude_own_family, "generations": generations is not None}
+        _require_shares(strategy, calls, [name for name, there in given.items() if there])
+        return _stratified(frame, notes, panel, calls or {}, budget, models, seed)
     plan, said = _planned(
         panel, strategy, budget, generations, models, families, exclude_own_family, seed
     )
@@ -137,6 +152,49 @@ def assign(
         "generations": plan.generations,
         "panel": list(plan.panel),
         "notes": notes,
+    }
+    return schedule
+
+
+def _require_shares(strategy: str, calls: Mapping[str, int] | None, others: list[str]) -> None:
+    """Refuse a stratified schedule without calls, calls of another strategy, idle arguments."""
+    if strategy != STRATIFIED:
+        raise BayesJudgeError(
+            f"calls by judge are for strategy={STRATIFIED!r}; with {strategy!r} the shares follow "
+            "from the strategy. Leave them out, or name that strategy."
+        )
+    if not isinstance(calls, Mapping) or not calls:
+        raise BayesJudgeError(
+            f"strategy={STRATIFIED!r} needs calls by judge, such as calls={{'a': 30, 'b': 10}}: "
+            "bayesjudge.plan with prices by judge gives them."
+        )
+    if others:
+        raise BayesJudgeError(f"{listed(others)}: of no effect with strategy={STRATIFIED!r}.")
+
+
+def _stratified(
+    frame: pd.DataFrame,
+    notes: list[str],
+    panel: Iterable[object],
+    calls: Mapping[str, int],
+    budget: int | None,
+    models: Iterable[object] | None,
+    seed: int,
+) -> pd.DataFrame:
+    judges, said = read_panel(panel)
+    evaluated, more = read_models(models)
+    seed = require_whole("seed", seed, 0)
+    schedule, each, order = by_shares(frame, judges, calls, evaluated, budget, seed)
+    weighs = (
+        f"Each judge weighs 1/{len(judges)} in the score: average the judges' means, not calls."
+    )
+    schedule.attrs = {
+        "strategy": STRATIFIED,
+        "seed": seed,
+        "budget": each,
+        "generations": each,
+        "panel": list(order),
+        "notes": notes + said + more + [weighs],
     }
     return schedule
 
@@ -217,7 +275,7 @@ def _laid_out(plan: Plan, frame: pd.DataFrame, first: int, earlier: Earlier | No
         return earlier.frame
     ranked = np.argsort(frame["scenario"].to_numpy(dtype=object), kind="stable")
     order = ranked[shuffled_scenarios(len(frame), first, plan.seed)]
-    rows = calls(plan, first, len(frame))
+    rows = rotation.calls(plan, first, len(frame))
     columns = {
         "scenario": frame["scenario"].take(order[rows.scenario]).reset_index(drop=True),
         "generation": rows.generation,
