@@ -240,11 +240,16 @@ class TestAnyCalls:
 
     def test_rows_by_model_and_numbers(self):
         rows = self.calls(crossed(4, 1, 3))
-        both = pd.concat([rows.assign(model="given"), rows[:2].assign(model="other")])
-        found = bj.assignment_variance(DRAWS, both)
+        found = bj.assignment_variance(DRAWS, rows.assign(model="given"))
         exact = bj.strategy_variance("all", budget=3, n_scenarios=4, panel_size=3, components=DRAWS)
         assert found["variance"].to_numpy().ravel() == pytest.approx(exact)
         assert np.isnan(found["bias"]).all()
+
+    def test_models_without_calls_are_left_out(self):
+        fit = linear_fit(table_of({name: crossed(6, 2, 3) for name in "AB"}), 0.7, draws=5)
+        found = bj.assignment_variance(fit, self.calls(crossed(6, 1, 3)).assign(model="B"))
+        assert found["model"].to_numpy().tolist() == ["B"]
+        assert "No calls of 'A': left out." in found.attrs["notes"]
 
     def test_an_open_sum_is_bounded(self):
         fit = linear_fit(table_of(cyclic(12, 6, 4)), 0.7, draws=5)
@@ -260,7 +265,7 @@ class TestAnyCalls:
             (lambda f: f[:0], ["no rows"]),
             (lambda f: f.assign(judge=[None, *f["judge"][1:]]), ["row 1 has no judge"]),
             (lambda f: f.assign(judge="j9"), ["'j9'", "not of the panel of A"]),
-            (lambda f: f.assign(model="B"), ["no rows for the model 'A'", "'B'"]),
+            (lambda f: f.assign(model="B"), ["calls name the model 'B'", "of 'A'"]),
             (lambda f: f.assign(weight=1.0), ["the weights sum to 4"]),
         ],
     )

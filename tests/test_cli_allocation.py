@@ -129,6 +129,10 @@ REFUSED = {
     "no panel": (("--components", FOUR), "panel_size=5"),
     "no scenarios": (("--components", FOUR, "--panel-size", "5"), "n_scenarios=80"),
     "no number": (("--components", "judge=big"), "'judge=big' should look like generation=0.266"),
+    "not a number": (
+        ("--components", "judge=nan", *BY_HAND[2:]),
+        "judge = nan can't be a variance",
+    ),
     "a component twice": (("--components", "judge=1,judge=2"), "judge comes twice"),
     "a negative one": (
         ("--components", "judge=-1", *BY_HAND[2:]),

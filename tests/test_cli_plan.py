@@ -58,7 +58,12 @@ def test_prices_by_judge_and_a_frontier(run, fit):  # noqa: F811
     words = ("--price-call", call, "--price-generation", "A=0.001,B=0.002", "--frontier")
     status, out, _ = run("plan", fit, "--target-se", "0.2", *words)
     assert status == 0
-    for text in ("Best for", "stratified", "Calls of a model by judge: j0", "at every price"):
+    for text in (
+        "Best for",
+        "stratified",
+        "calls of a model by judge: j0",
+        "at every price",
+    ):
         assert text in out
 
 

@@ -416,7 +416,7 @@ REFUSED = {
     "a price of nothing": ({"target_se": None, "spend": -1}, ["spend = -1"]),
     "too little to spend": (
         {"target_se": None, "spend": 1e-6},
-        ["a campaign for 1e-06 is out of reach", "smallest design"],
+        ["a campaign for 1e-06 is out of reach", "cyclic: the smallest design costs 0.96"],
     ),
     "a certainty": ({"probability": 1.0}, ["prob"]),
     "a size of the benchmark": ({"scenarios": None}, ["how many scenarios", "scenarios=80"]),

@@ -809,7 +809,8 @@ class TestStratified:
             ({"calls": {"a": 30, "b": 60, "c": 0}}, "calls of c = 0"),
             ({"calls": {"a": 30, "b": 60, "c": 11}}, "101 calls, and there are 20 scenarios"),
             ({"budget": 4}, "5 for each scenario, where 4 (the budget) is wanted"),
-            ({"generations": 5}, "generations: of no effect"),
+            ({"generations": 6}, "5 for each scenario, where 6 (the budget) is wanted"),
+            ({"generations": 5, "budget": 6}, "do not agree"),
             ({"exclude_own_family": True}, "exclude_own_family: of no effect"),
         ],
     )

@@ -28,6 +28,7 @@ from bayesjudge.errors import BayesJudgeError
 FloatArray = NDArray[np.float64]
 
 _SUM_ERROR = 1e-9
+_ROUNDING = 1e-12  # of the residual's coefficient: what is left of terms that cancel
 
 
 @dataclass(frozen=True)
@@ -105,15 +106,17 @@ def assignment_coefficients(
         a = float(((by_scenario - 1 / n) ** 2).sum())
     else:
         a = float((by_scenario**2).sum() - 1 / N)
+    each = float((w**2).sum())
+    by_term = {
+        "scenario": a,
+        "generation": float((by_answer**2).sum()),
+        "judge": float(free * (judge_weight**2).sum()),
+        "scenario:judge": float(free * ((cells**2).sum() - (by_scenario**2).sum() / K)),
+        "generation:judge": float(free * ((pairs**2).sum() - (by_answer**2).sum() / K)),
+        "residual": each,
+    }
     return AssignmentCoefficients(
-        by_term={
-            "scenario": a,
-            "generation": float((by_answer**2).sum()),
-            "judge": float(free * (judge_weight**2).sum()),
-            "scenario:judge": float(free * ((cells**2).sum() - (by_scenario**2).sum() / K)),
-            "generation:judge": float(free * ((pairs**2).sum() - (by_answer**2).sum() / K)),
-            "residual": float((w**2).sum()),
-        },
+        by_term={term: x if abs(x) > _ROUNDING * each else 0.0 for term, x in by_term.items()},
         judge_weight=judge_weight,
         residual_share=np.bincount(k, w**2, minlength=K),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -37,8 +38,8 @@ def assignment_variance(
         as `panel` has.
     calls : DataFrame
         One row a call: columns scenario, generation, judge, and if they are there ``model`` (rows
-        for each evaluated model; without it the rows are for all) and ``weight`` (sums to 1 for
-        each model; equal without it).
+        for each evaluated model, those without any left out; without it the rows are for all) and
+        ``weight`` (sums to 1 for each model; equal without it).
     target, dataset_size
         As for `bayesjudge.allocation`.
     panel : list of str, optional
@@ -78,6 +79,8 @@ def assignment_variance(
         row = int(np.flatnonzero(calls[gone[0]].isna())[0])
         raise BayesJudgeError(f"calls: row {row + 1} has no {gone[0]}; each call needs one.")
     known = _source(source, calls, panel)
+    if "model" in calls:
+        known = _with_calls(known, list(dict.fromkeys(calls["model"].astype(str))))
     shape = (*known.shape, len(known.models))
     low, high, bias = (np.full(shape, np.nan) for _ in range(3))
     own = np.zeros((len(known.models), len(TERMS)))
@@ -86,11 +89,6 @@ def assignment_variance(
         rows = calls
         if "model" in calls:
             rows = calls[calls["model"].astype(str) == one.model]
-            if rows.empty:
-                raise BayesJudgeError(
-                    f"calls have no rows for the model {one.model!r} (there are "
-                    f"{quoted(dict.fromkeys(calls['model']))})."
-                )
         judges = _panel(known, t, panel, calls)
         found = _coefficients(rows, judges, target, dataset_size)
         own[t] = [found.by_term[term] for term in TERMS]
@@ -123,6 +121,21 @@ def assignment_variance(
             "problems": "\n".join(known.problems),
         },
     )
+
+
+def _with_calls(known: Source, labels: list[str]) -> Source:
+    """Keep the models that have calls, and say which have none."""
+    there = [one.model for one in known.models]
+    unknown = [label for label in labels if label not in there]
+    if unknown:
+        raise BayesJudgeError(
+            f"calls name the model {quoted(unknown)}; the components are of {quoted(there)}."
+        )
+    kept = known.only([name for name in there if name in labels])
+    gone = [name for name in there if name not in labels]
+    if not gone:
+        return kept
+    return replace(kept, notes=(*kept.notes, f"No calls of {quoted(gone)}: left out."))
 
 
 def weighed(known: Known, found: AssignmentCoefficients, what: str, *, relative: bool) -> Spread:

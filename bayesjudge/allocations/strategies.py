@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bayesjudge.errors import BayesJudgeError
-from bayesjudge.wording import did_you_mean
+from bayesjudge.wording import counted, did_you_mean
 
 STRATEGIES = ("all", "random", "cyclic", "cyclic-restart", "single")
 """The names, beside ``subset-2`` and ``cyclic-2``, ... for that many judges on one answer."""
@@ -88,5 +88,5 @@ def why_unreachable(strategy: Strategy, budget: int) -> str:
     near = f"{low} or {low + strategy.judges}" if low else f"{strategy.judges}"
     return (
         f"{strategy.name} spends {strategy.judges} calls on each generation, and a budget of "
-        f"{budget} calls for each scenario is not a multiple of that: {near} is"
+        f"{counted(budget, 'call')} for each scenario is not a multiple of that: {near} is"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,10 +30,10 @@ def pairs(text: str, option: str) -> dict[str, float]:
     for piece in text.split(","):
         name, equals, value = (part.strip() for part in piece.partition("="))
         try:
-            number = float(value)
+            number: float | None = float(value)
         except ValueError:
-            number = math.nan
-        if not name or not equals or math.isnan(number):
+            number = None
+        if not name or not equals or number is None:
             raise click.BadParameter(
                 f"{piece.strip()!r} should look like generation=0.266.", param_hint=option
             )

@@ -20,6 +20,7 @@ from bayesjudge.planning.search import (
     best_for,
     cheapest,
     frontier,
+    least_cost,
     require_reachable,
     why_not,
 )
@@ -143,7 +144,7 @@ def plan(
     others = [
         why_not(goal, asked.room, asked.prices, name)
         if spend is None
-        else f"{name}: not even the smallest design can be had for {spend:g}"
+        else f"{name}: the smallest design costs {least_cost(asked.room, asked.prices, name):g}"
         for name, one in zip(asked.room.strategies, found, strict=True)
         if one is None
     ]

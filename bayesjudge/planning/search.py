@@ -75,7 +75,10 @@ def lines(room: Room, strategy: str, few: bool = False) -> Iterator[Line]:
         Not every number of answers, but some, the larger the farther apart.
     """
     least, most = room.least_scenarios, room.most_scenarios
-    numbers = _some(room.most_generations)
+    # A stratified design is worked out call by call: where numbers of scenarios are searched too,
+    # not every number of answers can be tried.
+    every = list(range(1, room.most_generations + 1))
+    numbers = _some(room.most_generations) if few or least < most else every
     if strategy == STRATIFIED:
         for budget in numbers:
             low, high = max(least, -(-room.panel_size // budget)), min(most, MOST_CALLS // budget)
@@ -83,7 +86,7 @@ def lines(room: Room, strategy: str, few: bool = False) -> Iterator[Line]:
                 yield Line(budget, budget, low, high, _stratified(budget, shares))
         return
     each = parse_strategy(strategy, room.panel_size).judges
-    for generations in numbers if few else range(1, room.most_generations + 1):
+    for generations in numbers if few else every:
         budget = generations * each
         yield Line(generations, budget, least, most, _equal(strategy, budget))
 
@@ -202,6 +205,12 @@ def best_for(goal: Goal, room: Room, prices: Prices, strategy: str, spend: float
         if not np.isnan(found.loss) and (best is None or found.loss < best.loss):
             best = found
     return best
+
+
+def least_cost(room: Room, prices: Prices, strategy: str) -> float:
+    """Price the smallest design of a strategy."""
+    line = next(lines(room, strategy))
+    return prices.cost(line.design(line.least), line.generations)
 
 
 def frontier(goal: Goal, room: Room, prices: Prices, sizes: Sequence[int]) -> list[Found]:

@@ -31,12 +31,12 @@ def in_words(plan: pd.DataFrame, panel_size: int) -> list[str]:
         other = plan.iloc[1]
         more = other["cost"] / best["cost"] - 1 if best["cost"] > 0 else 0.0
         said.append(f"Next, {plan.index[1]}, costs {other['cost']:,.6g} ({more:.0%} more).")
-    if name == STRATIFIED:
+    if STRATIFIED in plan.index:
         shares = plan.attrs["calls_by_judge"].items()
         by_judge = ", ".join(f"{judge} {number:,}" for judge, number in shares)
         said.append(
-            f"Calls of a model by judge: {by_judge}. In its score each judge weighs 1/{panel_size}"
-            ": average the judges' means, not the calls."
+            f"Stratified calls of a model by judge: {by_judge}. In its score each judge weighs "
+            f"1/{panel_size}: average the judges' means, not the calls."
         )
     return said
 

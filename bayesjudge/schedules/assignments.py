@@ -127,8 +127,15 @@ def assign(
     frame, notes = read_scenarios(scenarios)
     if strategy == STRATIFIED or calls is not None:
         given = {"continue_from": continue_from is not None, "families": families is not None}
-        given |= {"exclude_own_family": exclude_own_family, "generations": generations is not None}
+        given |= {"exclude_own_family": exclude_own_family}
         _require_shares(strategy, calls, [name for name, there in given.items() if there])
+        if budget is None:  # each call is on a generation of its own
+            budget = generations
+        elif generations is not None and generations != budget:
+            raise BayesJudgeError(
+                f"budget = {budget!r} and generations = {generations!r} do not agree: a stratified "
+                "schedule has one call on each generation."
+            )
         return _stratified(frame, notes, panel, calls or {}, budget, models, seed)
     plan, said = _planned(
         panel, strategy, budget, generations, models, families, exclude_own_family, seed

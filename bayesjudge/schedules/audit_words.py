@@ -16,7 +16,7 @@ from bayesjudge.wording import counted, listed, quoted
 
 _FAILS = 0.05  # of all tests of who fails more, together
 _UNEQUAL = 0.001
-_MOST_LIKE = 3  # sentences of one kind
+_MOST_LIKE = 8  # sentences of one kind
 _MOST_ROWS = 40
 
 NONE = "no known strategy"
@@ -58,7 +58,7 @@ class Facts:
 
 def notes(facts: Facts) -> Iterator[str]:
     """Say what was assumed, and what is worth knowing and no fault."""
-    if not facts.named:
+    if not facts.named and facts.planned is None:
         yield from _looks_like(facts)
     yield from _not_tested(facts)
     yield from _aliased(facts, of_rotation=True)
