@@ -124,14 +124,13 @@ def allocation(
             "panel_mean_variance": ("model", unknown, units),
             "reason": (grid, reason.astype(str)),
         },
-        coords={
-            "chain": np.arange(known.shape[0]),
-            "draw": np.arange(known.shape[1]),
-            "model": [one.model for one in known.models],
+        coords=known.coords
+        | {
             "strategy": list(names),
             "budget": list(calls),
         },
-        attrs={
+        attrs=known.attrs
+        | {
             "target": target,
             "n_scenarios": json.dumps(
                 {one.model: c.n_scenarios for one, c in zip(known.models, planned, strict=True)}
@@ -141,9 +140,6 @@ def allocation(
                 {one.model: "generation:judge" in one.variances for one in known.models}
             ),
             "dataset_size": float(dataset_size or np.inf),
-            "notes": "\n".join(known.notes),
             "predictive_note": "\n".join(why),
-            "verdict": "passed" if known.passed else "failed",
-            "problems": "\n".join(known.problems),
         },
     )

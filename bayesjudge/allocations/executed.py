@@ -108,17 +108,13 @@ def assignment_variance(
             "coefficient": (("model", "term"), own),
             "reason": ("model", np.array(reasons, dtype=str)),
         },
-        coords={
-            "chain": np.arange(known.shape[0]),
-            "draw": np.arange(known.shape[1]),
-            "model": [one.model for one in known.models],
+        coords=known.coords
+        | {
             "term": list(TERMS),
         },
-        attrs={
+        attrs=known.attrs
+        | {
             "target": target,
-            "notes": "\n".join(known.notes),
-            "verdict": "passed" if known.passed else "failed",
-            "problems": "\n".join(known.problems),
         },
     )
 

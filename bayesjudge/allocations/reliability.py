@@ -84,18 +84,12 @@ def reliability(
     units = {name: "score²" if name.endswith("variance") else "share" for name in found}
     return xr.Dataset(
         {name: (_DIMS, values, {"units": units[name]}) for name, values in found.items()},
-        coords={
-            "chain": np.arange(known.shape[0]),
-            "draw": np.arange(known.shape[1]),
-            "model": [one.model for one in known.models],
+        coords=known.coords
+        | {
             "strategy": list(names),
             "budget": list(calls),
         },
-        attrs={
-            "notes": "\n".join(known.notes),
-            "verdict": "passed" if known.passed else "failed",
-            "problems": "\n".join(known.problems),
-        },
+        attrs=known.attrs,
     )
 
 

@@ -108,6 +108,24 @@ class Source:
         return tuple(said.splitlines())
 
     @property
+    def coords(self) -> dict[str, Any]:
+        """Return the coordinates of what is worked out for each draw and evaluated model."""
+        return {
+            "chain": np.arange(self.shape[0]),
+            "draw": np.arange(self.shape[1]),
+            "model": [one.model for one in self.models],
+        }
+
+    @property
+    def attrs(self) -> dict[str, str]:
+        """Return what any result has to say of where it comes from."""
+        return {
+            "notes": "\n".join(self.notes),
+            "verdict": "passed" if self.passed else "failed",
+            "problems": "\n".join(self.problems),
+        }
+
+    @property
     def passed(self) -> bool:
         """Whether the fit passed its diagnostics; estimates have none to fail."""
         return self.tree is None or self.tree.attrs["verdict"] == "passed"

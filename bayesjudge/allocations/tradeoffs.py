@@ -81,19 +81,15 @@ def scenarios_or_calls(
             "reason": (dims[2:], reason.astype(str)),
             "budget": ("n_scenarios", [total // n for n in sizes]),
         },
-        coords={
-            "chain": np.arange(known.shape[0]),
-            "draw": np.arange(known.shape[1]),
-            "model": [one.model for one in known.models],
+        coords=known.coords
+        | {
             "strategy": list(names),
             "n_scenarios": list(sizes),
         },
-        attrs={
+        attrs=known.attrs
+        | {
             "target": target,
             "calls": total,
-            "notes": "\n".join(known.notes),
-            "verdict": "passed" if known.passed else "failed",
-            "problems": "\n".join(known.problems),
         },
     )
 

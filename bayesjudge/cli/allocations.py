@@ -203,17 +203,7 @@ def allocation(
             result = with_tradeoff(result, found.source, calls, campaign)
         if resample and found.scores is not None:
             result = resampled(result, found.scores, resample, stage)
-    written = None
-    if out and Path(out).suffix == ".json":
-        written = show.write_text(Path(out), show.as_json(result.as_dict()) + "\n")
-    elif out:
-        written = show.write(out, result.table)
-    if as_json:
-        click.echo(show.as_json(result.as_dict()))
-    else:
-        print_spending(result)
-        if written:
-            click.echo(f"Written: {written}")
+    show.deliver(result.as_dict(), result.table, out, as_json, lambda: print_spending(result))
     raise click.exceptions.Exit(0 if result.passed else 1)
 
 

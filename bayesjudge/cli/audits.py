@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from bayesjudge.cli.allocations import check_file, pairs
-from bayesjudge.cli.options import as_json, families, labels, out, read, reading
+from bayesjudge.cli.options import as_json, family, labels, out, read, reading
 
 
 @click.command()
@@ -43,14 +42,7 @@ from bayesjudge.cli.options import as_json, families, labels, out, read, reading
     metavar="A,B,...",
     help="Columns that who scores may depend on. Without it, all beyond the table's own.",
 )
-@click.option(
-    "--family",
-    "families",
-    multiple=True,
-    callback=families,
-    metavar="NAME=FAMILY",
-    help="The family of a judge or model; may be repeated.",
-)
+@family
 @click.option(
     "--target",
     type=click.Choice(["benchmark", "population"]),
@@ -104,14 +96,4 @@ def audit(
     with show.stages() as stage:
         stage("auditing")
         found = run(scores, source, columns=alias_columns, **asked)
-    written = None
-    if out and Path(out).suffix == ".json":
-        written = show.write_text(Path(out), show.as_json(as_dict(found)) + "\n")
-    elif out:
-        written = show.write(out, found.shares)
-    if as_json:
-        click.echo(show.as_json(as_dict(found)))
-    else:
-        print_audit(found)
-        if written:
-            click.echo(f"Written: {written}")
+    show.deliver(as_dict(found), found.shares, out, as_json, lambda: print_audit(found))

@@ -197,6 +197,15 @@ def families(
     return found or None
 
 
+family = click.option(
+    "--family",
+    "families",
+    multiple=True,
+    callback=families,
+    metavar="NAME=FAMILY",
+    help="The family of a judge or model; may be repeated.",
+)
+
 SHIPPED = (
     "linear",
     "linear-paper",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -146,15 +145,5 @@ def plan(
             | campaign,
             frontier,
         )
-    written = None
-    if out and Path(out).suffix == ".json":
-        written = show.write_text(Path(out), show.as_json(result.as_dict()) + "\n")
-    elif out:
-        written = show.write(out, result.plan)
-    if as_json:
-        click.echo(show.as_json(result.as_dict()))
-    else:
-        print_plan(result)
-        if written:
-            click.echo(f"Written: {written}")
+    show.deliver(result.as_dict(), result.plan, out, as_json, lambda: print_plan(result))
     raise click.exceptions.Exit(0 if result.passed else 1)

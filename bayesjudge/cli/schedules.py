@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesjudge.cli.options import as_json, families, labels, out
+from bayesjudge.cli.options import as_json, family, labels, out
 from bayesjudge.wording import counted
 
 if TYPE_CHECKING:
@@ -65,14 +65,7 @@ def shares(ctx: click.Context, param: click.Parameter, value: str | None) -> dic
     help="For --strategy stratified: calls of each judge, of a model, as `plan` gives them.",
 )
 @click.option("--models", callback=labels, metavar="A,B,...", help="Evaluated models.")
-@click.option(
-    "--family",
-    "families",
-    multiple=True,
-    callback=families,
-    metavar="NAME=FAMILY",
-    help="The family of a judge or model; may be repeated.",
-)
+@family
 @click.option(
     "--exclude-own-family", is_flag=True, help="No judge scores a model of its own family."
 )

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import click
 import pandas as pd
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
@@ -138,6 +139,41 @@ def _guarded(frame: pd.DataFrame) -> pd.DataFrame:
         return f"'{value}" if dangerous else value
 
     return frame.map(guard)
+
+
+def deliver(
+    told: Mapping[str, Any],
+    frame: pd.DataFrame,
+    out: str | None,
+    json_only: bool,
+    print_it: Callable[[], None],
+) -> None:
+    """Write a result to a file, and show it or print it as JSON.
+
+    Parameters
+    ----------
+    told : mapping
+        All of it, for JSON.
+    frame : DataFrame
+        Its table, for a .csv file.
+    out : str, optional
+        The file.
+    json_only : bool
+        Whether to print JSON and nothing else.
+    print_it : callable
+        Shows it.
+    """
+    written = None
+    if out and Path(out).suffix == ".json":
+        written = write_text(Path(out), as_json(told) + "\n")
+    elif out:
+        written = write(out, frame)
+    if json_only:
+        click.echo(as_json(told))
+        return
+    print_it()
+    if written:
+        click.echo(f"Written: {written}")
 
 
 def write_text(path: Path, content: str) -> Path:
