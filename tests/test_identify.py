@@ -228,6 +228,14 @@ def test_cyclic_designs_equal_brute_force_for_every_budget(calls, K):
     agrees_with_brute_force(cells(cyclic(4, calls, K)))
 
 
+@pytest.mark.parametrize("terms", [TERMS, PAPER], ids=["all terms", "without interactions"])
+@pytest.mark.parametrize("sizes", list(itertools.product([1, 2, 3], repeat=4)), ids=str)
+def test_balanced_designs_equal_brute_force_for_all_sizes(sizes, terms):
+    """The shortcut for balanced tables looks at none of them beyond two of each kind."""
+    n, m, K, r = sizes
+    agrees_with_brute_force(cells(crossed(n, m, K, r)), terms)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_random_missing_cells_equal_brute_force(seed):
     rows = thinned(crossed(4, 2, 3, repeats=1 + seed % 2), 0.4 + 0.1 * (seed % 3), seed)

@@ -19,7 +19,7 @@ from panels import (
 from scipy import stats
 
 from bayesjudge.design.cells import balance
-from bayesjudge.marginal import gaussian, strata
+from bayesjudge.marginal import balanced, gaussian, gaussian_gradient, strata
 from bayesjudge.marginal.compiled import value_and_gradient
 from bayesjudge.marginal.op import GaussianMarginal
 from bayesjudge.marginal.packed import pack
@@ -91,7 +91,7 @@ def test_strata_equal_dense_normal_in_numpy_and_pytensor(name):
     compiled = pytensor.function([symbol], [value, pt.grad(value, symbol)], mode="FAST_COMPILE")
     found, slope = compiled(by_term)
     assert found == pytest.approx(dense, abs=1e-8)
-    _, expected = gaussian.value_and_gradient(patterns(cells), v, PRIOR)
+    _, expected = gaussian_gradient.value_and_gradient(patterns(cells), v, PRIOR)
     by_hand = [float(np.sum(getattr(expected, f.name))) for f in fields(expected)]
     np.testing.assert_allclose(slope, by_hand, rtol=1e-8, atol=1e-9)
 
@@ -107,7 +107,7 @@ def test_op_equals_dense_normal_and_carries_the_gradient(name):
     compiled = pytensor.function([symbol], [value, pt.grad(value, symbol)], mode="FAST_COMPILE")
     found, slope = compiled(row[None])
     assert found == pytest.approx(dense_log_marginal(cells, v, MEAN, SD), abs=1e-8)
-    _, expected = gaussian.value_and_gradient(patterns(cells), v, PRIOR)
+    _, expected = gaussian_gradient.value_and_gradient(patterns(cells), v, PRIOR)
     by_hand = np.r_[tuple(np.atleast_1d(getattr(expected, f.name)) for f in fields(expected))]
     np.testing.assert_allclose(slope[0], by_hand, rtol=1e-12)
 
@@ -131,7 +131,7 @@ def test_op_places_the_judges_of_each_model_in_the_table():
 def test_compiled_loops_equal_the_statement_in_numpy(name, by_judge):
     cells = table(name)
     v = variances(cells.n_judges, by_judge)
-    value, gradient = gaussian.value_and_gradient(patterns(cells), v, PRIOR)
+    value, gradient = gaussian_gradient.value_and_gradient(patterns(cells), v, PRIOR)
     row = np.r_[v.scenario, v.generation, v.judge, v.interaction, v.cell, v.residual]
     ids = np.arange(cells.n_judges)
     found, slope = value_and_gradient(
@@ -161,7 +161,7 @@ def test_compiled_loops_take_models_with_different_panels():
 def test_gradient_equals_finite_differences(name, prior):
     cells = table(name)
     stats_, v = patterns(cells), variances(cells.n_judges, by_judge=True)
-    _, gradient = gaussian.value_and_gradient(stats_, v, prior)
+    _, gradient = gaussian_gradient.value_and_gradient(stats_, v, prior)
     step = 1e-5
     for field in fields(v):
         value, slope = getattr(v, field.name), np.atleast_1d(getattr(gradient, field.name))
@@ -223,6 +223,60 @@ def test_log_likelihood_by_scenario_equals_dense_normals(name):
         own = np.flatnonzero(cells.scenario == i)
         density = stats.multivariate_normal(b[cells.judge[own]], V[np.ix_(own, own)])
         assert found[i] == pytest.approx(density.logpdf(cells.score[own]), abs=1e-8)
+
+
+def in_order_of_terms(v):
+    """The variances of a balanced table in the order of the terms, one draw."""
+    by_term = [v.scenario, v.generation, v.judge, v.interaction, v.cell, v.residual[0]]
+    return np.array(by_term, dtype=float)[None]
+
+
+@pytest.mark.parametrize("zero", [(), ("judge",), ("scenario", "interaction"), ("generation",)])
+@pytest.mark.parametrize("name", BALANCED)
+def test_balanced_closed_forms_equal_the_general_ones(name, zero):
+    cells = table(name)
+    K, stats_ = cells.n_judges, patterns(cells)
+    own, v = strata.strata(cells, balance(cells)), variances(K, **dict.fromkeys(zero, 0.0))
+    m = gaussian.moments(stats_, v)
+    general = gaussian.panel_moments(stats_, v, PRIOR, m)
+    found = balanced.panel_moments(own, in_order_of_terms(v), PRIOR)
+    np.testing.assert_allclose(found.mean[0] + found.offsets[0], general.mean, atol=1e-9)
+    contrast = np.eye(K) - 1 / K
+    covariance = found.mean_sd[0] ** 2 + found.offsets_sd[0] ** 2 * contrast
+    np.testing.assert_allclose(covariance, general.covariance, atol=1e-9)
+
+    b = np.random.default_rng(4).normal(5, 1, K)
+    by_scenario = balanced.log_likelihood_by_scenario(
+        own, in_order_of_terms(v), b.mean(keepdims=True), (b - b.mean())[None]
+    )
+    expected = gaussian.log_likelihood_by_scenario(stats_, m, b)
+    np.testing.assert_allclose(by_scenario[0], expected, atol=1e-9)
+
+
+def test_balanced_closed_forms_keep_their_digits_far_from_zero():
+    cells = table("repeated calls")
+    far = replace(cells, score=cells.score + 1e9)
+    b, v = np.random.default_rng(4).normal(5, 1, 3), in_order_of_terms(variances(3))
+    near, there = (
+        balanced.log_likelihood_by_scenario(
+            strata.strata(c, balance(c)), v, b.mean(keepdims=True) + shift, (b - b.mean())[None]
+        )
+        for c, shift in ((cells, 0.0), (far, 1e9))
+    )
+    np.testing.assert_allclose(there, near, atol=1e-4)  # scores near 1e9 hold seven decimals
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("by_judge", [False, True])
+def test_totals_equal_summed_moments(name, by_judge):
+    cells = table(name)
+    stats_, v = patterns(cells), variances(cells.n_judges, by_judge)
+    found = gaussian.totals(stats_, v)
+    expected = gaussian.summed(stats_, gaussian.moments(stats_, v))
+    for field in fields(found):
+        np.testing.assert_allclose(
+            getattr(found, field.name), getattr(expected, field.name), rtol=1e-10, atol=1e-10
+        )
 
 
 @pytest.mark.parametrize("name", DESIGNS)

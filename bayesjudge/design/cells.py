@@ -62,8 +62,7 @@ class Cells:
     @property
     def generation_scenario(self) -> IntArray:
         """Scenario of each generation, shape (generations,)."""
-        first = np.unique(self.generation, return_index=True)[1]
-        return self.scenario[first]
+        return self.scenario[np.flatnonzero(np.diff(self.generation, prepend=-1))]
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def cells_by_model(calls: Calls, n_models: int) -> tuple[Cells, ...]:
     Parameters
     ----------
     calls : Calls
-        The scores that are there, coded.
+        The scores that are there, coded and sorted as `Calls` promises.
     n_models : int
         Number of evaluated models in the table.
 
@@ -95,27 +94,31 @@ def cells_by_model(calls: Calls, n_models: int) -> tuple[Cells, ...]:
 
 
 def _cells(calls: Calls, model: int) -> Cells:
-    mine = calls.model == model
-    order = np.lexsort(
-        (calls.score[mine], calls.judge[mine], calls.generation[mine], calls.scenario[mine])
-    )
-    scenario_ids, scenario = np.unique(calls.scenario[mine][order], return_inverse=True)
-    judge_ids, judge = np.unique(calls.judge[mine][order], return_inverse=True)
-    # Generations are numbered by scenario first, so that a scenario's are neighbours.
-    raw = calls.generation[mine][order]
-    starts = np.flatnonzero(np.r_[True, raw[1:] != raw[:-1]]) if len(raw) else raw
-    generation = np.zeros(len(raw), dtype=np.int64)
-    generation[starts[1:]] = 1
+    start, end = np.searchsorted(calls.model, [model, model + 1])
+    mine = slice(int(start), int(end))
+    scenario_ids, scenario = numbered(calls.scenario[mine])
+    judge_ids, judge = numbered(calls.judge[mine])
+    generation_ids, generation = numbered(calls.generation[mine])
     return Cells(
         model=model,
-        scenario=scenario.astype(np.int64),
-        generation=np.cumsum(generation),
-        judge=judge.astype(np.int64),
-        score=calls.score[mine][order],
+        scenario=scenario,
+        generation=generation,
+        judge=judge,
+        score=calls.score[mine],
         scenario_ids=scenario_ids,
-        generation_ids=raw[starts],
+        generation_ids=generation_ids,
         judge_ids=judge_ids,
     )
+
+
+def numbered(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the codes that occur, and each code's place among them, without sorting."""
+    seen = np.zeros(int(codes.max(initial=-1)) + 1, dtype=bool)
+    seen[codes] = True
+    ids = np.flatnonzero(seen)
+    if len(ids) == len(seen):
+        return ids, codes
+    return ids, (np.cumsum(seen) - 1)[codes]
 
 
 def balance(cells: Cells) -> Balance | None:

@@ -10,7 +10,7 @@ import numpy as np
 from bayesjudge.design import reasons
 from bayesjudge.design.cells import Balance, Cells, balance
 from bayesjudge.design.connect import Block, blocks, offset_errors
-from bayesjudge.design.identify import Structure, identify
+from bayesjudge.design.identify import Structure, identify, levels
 from bayesjudge.scores import ScoreTable
 from bayesjudge.terms import TERMS, sum_name
 
@@ -78,6 +78,9 @@ def describe(scores: ScoreTable, cells: Cells) -> ModelDesign:
 
 def why_sums(cells: Cells, structure: Structure) -> dict[str, tuple[str, ...]]:
     """Find what hides the difference between the terms of each sum."""
+    sums = [sum_name(block) for block in structure.blocks if len(block) > 1]
+    if not sums:
+        return {}
     calls, pairs, filled = _counts(cells)
     facts = {
         reasons.NO_REPEAT: filled == calls,
@@ -87,15 +90,15 @@ def why_sums(cells: Cells, structure: Structure) -> dict[str, tuple[str, ...]]:
         reasons.NO_SHARED_SCENARIO: pairs == cells.n_scenarios,
     }
     true = {fact for fact, holds in facts.items() if holds}
-    sums = [sum_name(block) for block in structure.blocks if len(block) > 1]
     return {name: tuple(reasons.reasons(name, true)) for name in sums}
 
 
 def _counts(cells: Cells) -> tuple[int, int, int]:
     """Count the calls, the scenario-judge pairs and the generation-judge pairs with calls."""
-    K = cells.n_judges
-    pairs = len(np.unique(cells.scenario * K + cells.judge))
-    filled = len(np.unique(cells.generation * K + cells.judge))
+    pairs, filled = (
+        int(levels(cells, term).max(initial=-1)) + 1
+        for term in ("scenario:judge", "generation:judge")
+    )
     return len(cells.score), pairs, filled
 
 

@@ -105,12 +105,9 @@ def require_noise(label: str, cells: Cells, structure: Structure) -> None:
 def _other_terms(cells: Cells, structure: Structure) -> sparse.csr_matrix:
     """Return indicators of judges and of the levels of all terms outside the residual's sum."""
     calls, one = np.arange(len(cells.score)), np.ones(len(cells.score))
-    columns = [sparse.csr_matrix((one, (calls, cells.judge)))]
-    for block in structure.blocks:
-        if "residual" not in block and block != ("judge",):
-            codes = np.unique(levels(cells, block[0]), return_inverse=True)[1]
-            columns.append(sparse.csr_matrix((one, (calls, codes))))
-    return sparse.hstack(columns).tocsr()
+    terms = [b[0] for b in structure.blocks if "residual" not in b and b != ("judge",)]
+    codes = [cells.judge, *(levels(cells, term) for term in terms)]
+    return sparse.hstack([sparse.csr_matrix((one, (calls, code))) for code in codes]).tocsr()
 
 
 def _saturated(X: sparse.csr_matrix) -> bool:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bayesjudge.design.cells import Cells
+from bayesjudge.design.cells import Balance, Cells, balance, numbered
 from bayesjudge.terms import RANDOM_TERMS, in_order, sum_name
 
 IntArray = NDArray[np.int64]
@@ -73,7 +73,8 @@ def identify(cells: Cells, terms: Iterable[str]) -> Structure:
     """
     wanted = in_order(terms)
     random = [term for term in wanted if term in RANDOM_TERMS]
-    gram = _gram(cells, random)
+    sizes = balance(cells)
+    gram = _gram(cells if sizes is None else _smallest(sizes), random)
     absent = [term for k, term in enumerate(random) if gram[k][k] == 0]
     groups = [group for group in _groups(gram) if gram[group[0]][group[0]] != 0]
     blocks = [tuple(random[k] for k in group) for group in groups]
@@ -89,6 +90,29 @@ def identify(cells: Cells, terms: Iterable[str]) -> Structure:
     return Structure(tuple(first), in_order(absent), tuple(entangled))
 
 
+def _smallest(sizes: Balance) -> Cells:
+    """Return the smallest balanced table that tells the same terms apart.
+
+    The basis matrices of a balanced table share their eigenspaces, the strata. Which of them are
+    alike, vanish or are tied depends on which strata have degrees of freedom, and those of sizes
+    of two or more are the same.
+    """
+    shape = [
+        min(size, 2) for size in (sizes.scenarios, sizes.generations, sizes.judges, sizes.repeats)
+    ]
+    scenario, answer, judge, _ = (axis.ravel() for axis in np.indices(shape))
+    return Cells(
+        model=0,
+        scenario=scenario,
+        generation=scenario * shape[1] + answer,
+        judge=judge,
+        score=np.zeros(len(judge)),
+        scenario_ids=np.arange(shape[0]),
+        generation_ids=np.arange(shape[0] * shape[1]),
+        judge_ids=np.arange(shape[2]),
+    )
+
+
 def sizes_of(cells: Cells, structure: Structure) -> dict[str, int | list[str]]:
     """Return what estimates of one evaluated model need with them to be put to use.
 
@@ -102,7 +126,7 @@ def sizes_of(cells: Cells, structure: Structure) -> dict[str, int | list[str]]:
 
 
 def levels(cells: Cells, term: str) -> IntArray:
-    """Return the level of one term that each call has."""
+    """Return the level of one term that each call has, numbered from 0."""
     K = cells.n_judges
     match term:
         case "scenario":
@@ -110,9 +134,14 @@ def levels(cells: Cells, term: str) -> IntArray:
         case "generation":
             return cells.generation
         case "scenario:judge":
-            return cells.scenario * K + cells.judge
+            pairs = cells.scenario * K + cells.judge
+            # A table of many judges may have few of all pairs.
+            few = cells.n_scenarios * K > 8 * len(pairs)
+            return np.unique(pairs, return_inverse=True)[1] if few else numbered(pairs)[1]
         case "generation:judge":
-            return cells.generation * K + cells.judge
+            # Sorted by generation and judge, a level begins wherever the number changes.
+            starts = np.diff(cells.generation * K + cells.judge, prepend=-1) != 0
+            return np.cumsum(starts) - 1
         case "residual":
             return np.arange(len(cells.score))
     raise ValueError(f"{term!r} is not a random term")
@@ -127,7 +156,7 @@ def _gram(cells: Cells, terms: list[str]) -> list[list[int]]:
     share = np.array([pow(int(n), -1, _PRIME) for n in counts], dtype=np.int64)[which]
     incidence, by_judge = [], []
     for term in terms:
-        codes = np.unique(levels(cells, term), return_inverse=True)[1]
+        codes = levels(cells, term)
         Z = sparse.csr_matrix((one, (calls, codes)))
         incidence.append(Z)
         by_judge.append((Z.T @ judges).tocsr())

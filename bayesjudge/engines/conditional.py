@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesjudge.layout import Layout
-from bayesjudge.marginal import gaussian
+from bayesjudge.marginal import balanced, gaussian
 from bayesjudge.marginal.gaussian import Variances
 from bayesjudge.marginal.patterns import Patterns
+from bayesjudge.marginal.strata import Strata
 from bayesjudge.terms import TERMS
 
 FloatArray = NDArray[np.float64]
-_BLOCK = 2_000_000  # numbers held at once; draws are taken in blocks of this size
+_BLOCK = 200_000  # numbers in each array at once, so that they stay in the processor's cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ def variances(layout: Layout, sigma: FloatArray, model: int) -> Variances:
 def blocks(stats: Patterns, draws: int) -> Iterator[slice]:
     """Cut the draws into blocks that fit in memory."""
     K = stats.counts.shape[1]
-    one = K * K * max(len(stats.group_size), len(stats.scenario_kind)) + 1
+    one = K * K * max(len(stats.counts), len(stats.scenario_kind)) + K * len(stats.group_size)
     step = max(1, _BLOCK // one)
     for start in range(0, draws, step):
         yield slice(start, min(start + step, draws))
@@ -84,19 +85,44 @@ def panel_draws(layout: Layout, sigma: FloatArray, rng: np.random.Generator) -> 
     log_likelihood = np.zeros((draws, models, len(layout.scenarios)))
     mean = layout.mean_prior.kwargs
     prior = gaussian.Prior(mean["mu"], mean["sigma"])
-    for t, (stats, cells) in enumerate(zip(layout.patterns, layout.cells, strict=True)):
-        v = variances(layout, sigma, t)
+    for t, (table, cells) in enumerate(zip(layout.strata, layout.cells, strict=True)):
         noise = rng.standard_normal((draws, cells.n_judges))
-        for block in blocks(stats, draws):
-            here = gaussian.take(v, block)
-            m = gaussian.moments(stats, here)
-            panel = gaussian.panel_moments(stats, here, prior, m)
-            L = np.linalg.cholesky(panel.covariance)
-            b = panel.mean + (L @ noise[block][..., None])[..., 0]
-            mu[block, t] = b.mean(axis=1)
-            if cells.n_judges > 1:
-                gamma[block, t, cells.judge_ids] = b - b.mean(axis=1, keepdims=True)
-            log_likelihood[block, t, cells.scenario_ids] = gaussian.log_likelihood_by_scenario(
-                stats, m, b
-            )
+        if table is None:
+            b, by_scenario = _any(layout, sigma, t, prior, noise)
+        else:
+            placed = (sigma**2 @ layout.roles()[t].T)[:, : len(TERMS)]
+            b, by_scenario = _balanced(table, placed, prior, noise)
+        mu[:, t] = b.mean(axis=1)
+        if cells.n_judges > 1:
+            gamma[:, t, cells.judge_ids] = b - b.mean(axis=1, keepdims=True)
+        log_likelihood[:, t, cells.scenario_ids] = by_scenario
     return PanelDraws(mu, gamma, log_likelihood)
+
+
+def _balanced(
+    table: Strata, placed: FloatArray, prior: gaussian.Prior, noise: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Draw the judge means of a balanced model, and give their log likelihood by scenario."""
+    K = noise.shape[1]
+    panel = balanced.panel_moments(table, placed, prior)
+    # Of standard normals, the mean over judges and the differences from it are independent.
+    common = noise.mean(axis=1)
+    mu = panel.mean + panel.mean_sd * np.sqrt(K) * common
+    gamma = panel.offsets + panel.offsets_sd[:, None] * (noise - common[:, None])
+    return mu[:, None] + gamma, balanced.log_likelihood_by_scenario(table, placed, mu, gamma)
+
+
+def _any(
+    layout: Layout, sigma: FloatArray, t: int, prior: gaussian.Prior, noise: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Do the same for any model, by blocks of draws."""
+    stats, v = layout.patterns[t], variances(layout, sigma, t)
+    b, by_scenario = np.empty(noise.shape), np.empty((len(noise), len(stats.scenario_kind)))
+    for block in blocks(stats, len(noise)):
+        here = gaussian.take(v, block)
+        m = gaussian.moments(stats, here)
+        panel = gaussian.panel_moments(stats, here, prior, m)
+        L = np.linalg.cholesky(panel.covariance)
+        b[block] = panel.mean + (L @ noise[block][..., None])[..., 0]
+        by_scenario[block] = gaussian.log_likelihood_by_scenario(stats, m, b[block])
+    return b, by_scenario

@@ -1,12 +1,12 @@
 r"""Draws from a density of few dimensions, by importance sampling that adapts to it.
 
 Proposals are pairs of Student t distributions, one as wide as the density and one wider, for tails
-that are longer on one side. The first pair is at the mode, each further one has the weighted mean
-and covariance of all draws so far. Every draw is weighted against the mixture of all
-proposals, so that none is wasted and no weight is large because one early proposal was narrow
-(adaptive multiple importance sampling: Cornuet, Marin, Mira and Robert, 2012). The largest weights
-are then smoothed, and the shape k of their tail says whether the draws can be trusted (Vehtari,
-Simpson, Gelman, Yao and Gabry, 2024: below 0.7).
+that are longer on one side. The first pair is at the mode and gives few draws; each further one
+has the weighted mean and covariance of all draws so far, and gives more. Every draw is weighted
+against the mixture of all proposals, so that none is wasted and no weight is large because one
+early proposal was narrow (adaptive multiple importance sampling: Cornuet, Marin, Mira and Robert,
+2012). The largest weights are then smoothed, and the shape k of their tail says whether the draws
+can be trusted (Vehtari, Simpson, Gelman, Yao and Gabry, 2024: below 0.7).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 Density = Callable[[FloatArray], FloatArray]
 Gradient = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -27,7 +28,10 @@ Gradient = Callable[[FloatArray], tuple[float, FloatArray]]
 K_MAX = 0.7  # of the tail of weights: what is above can't be trusted
 K_GOOD = 0.5  # what is below needs no further round: weights with a finite variance
 _DF = 5.0  # of the proposals: heavier tails than any posterior in these coordinates
-_ROUNDS = 6
+# Draws of each round, as shares of the effective draws that are wanted: the normal that touches
+# the mode may be far off, and its draws are worth little.
+_ROUNDS = (0.2, 0.4, 0.6, 0.8, 1.0, 1.0, 1.0)
+_PILOT = 50  # draws of the first round, at least, for each dimension
 _WIDER = 1.2  # of the covariance at the mode
 _WIDE, _WIDE_SHARE = 4.0, 4  # a quarter of the draws come from four times the covariance
 _STEP = 1e-4  # for second derivatives from gradients
@@ -43,6 +47,8 @@ class Weighted:
     ----------
     points : float array, shape (draws, dimensions)
         The draws.
+    values : float array, shape (draws,)
+        Their log density, up to a constant.
     weights : float array, shape (draws,)
         They sum to one; the largest are smoothed.
     k : float
@@ -52,6 +58,7 @@ class Weighted:
     """
 
     points: FloatArray
+    values: FloatArray
     weights: FloatArray
     k: float
     rounds: int
@@ -61,12 +68,12 @@ class Weighted:
         """Effective number of draws."""
         return float(1 / (self.weights**2).sum())
 
-    def resampled(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Draw points in proportion to their weights, systematically, in random order."""
+    def resampled(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Choose draws in proportion to their weights, systematically, in random order."""
         edges = np.cumsum(self.weights)
         places = (rng.random() + np.arange(size)) / size * edges[-1]
         chosen = np.minimum(np.searchsorted(edges, places), len(edges) - 1)
-        return self.points[rng.permutation(chosen)]
+        return rng.permutation(chosen)
 
 
 def sample_density(
@@ -88,8 +95,7 @@ def sample_density(
     start : float array, shape (dimensions,)
         Where the search for the mode begins.
     effective : int
-        Effective draws that are wanted, and draws in each round. After the last round there may be
-        fewer.
+        Effective draws that are wanted. After the last round there may be fewer.
     rng : Generator
         Source of randomness.
 
@@ -101,10 +107,11 @@ def sample_density(
     proposals: list[tuple[int, _Student]] = []
     points, values = np.empty((0, len(start))), np.empty(0)
     found = None
-    for _ in range(_ROUNDS):
-        wide = effective // _WIDE_SHARE
+    for share in _ROUNDS:
+        total = max(int(share * effective), _PILOT * len(start))
+        wide = total // _WIDE_SHARE
         pair = [
-            (effective - wide, _Student.of(center, covariance)),
+            (total - wide, _Student.of(center, covariance)),
             (wide, _Student.of(center, _WIDE * covariance)),
         ]
         proposals += pair
@@ -116,7 +123,7 @@ def sample_density(
         mixture = special.logsumexp(
             [np.log(size) + one.log_density(points) for size, one in proposals], axis=0
         )
-        found = _weighted(points, values - mixture, len(proposals) // 2)
+        found = _weighted(points, values, mixture, len(proposals) // 2)
         if found.k < K_GOOD and found.effective >= effective:
             break
         center, covariance = _moments(found)
@@ -189,8 +196,9 @@ class _Student:
         return result
 
 
-def _weighted(points: FloatArray, log_ratio: FloatArray, rounds: int) -> Weighted:
+def _weighted(points: FloatArray, values: FloatArray, mixture: FloatArray, rounds: int) -> Weighted:
     """Smooth the weights and measure their tail."""
+    log_ratio = values - mixture
     log_ratio = log_ratio - log_ratio.max()
     try:
         with np.errstate(all="ignore"):
@@ -198,7 +206,7 @@ def _weighted(points: FloatArray, log_ratio: FloatArray, rounds: int) -> Weighte
     except ValueError:  # the tail is one value over and over
         log_weight, k = log_ratio, np.inf
     weights = np.exp(log_weight - special.logsumexp(log_weight))
-    return Weighted(points, weights, float(k) if np.isfinite(k) else float("inf"), rounds)
+    return Weighted(points, values, weights, float(k) if np.isfinite(k) else float("inf"), rounds)
 
 
 def _moments(found: Weighted) -> tuple[FloatArray, FloatArray]:

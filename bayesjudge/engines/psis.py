@@ -21,6 +21,7 @@ from bayesjudge.engines.importance import K_MAX, Weighted, sample_density
 from bayesjudge.layout import Layout
 from bayesjudge.marginal import gaussian
 from bayesjudge.marginal.gaussian import Prior, Variances
+from bayesjudge.marginal.gaussian_gradient import value_and_gradient
 from bayesjudge.marginal.strata import StrataRows, log_marginal, strata_rows
 
 FloatArray = NDArray[np.float64]
@@ -92,9 +93,9 @@ def sample(layout: Layout, how: Sampling) -> Found:
         start = np.zeros(len(target.slots))
         wanted = max(int(EFFECTIVE * kept), EFFECTIVE_MIN)
         found = sample_density(target.log_density, target.gradient, start, wanted, rng)
-        z = found.resampled(kept, rng)
-        sigma[:, target.slots] = target.to_sigma(z)
-        lp += target.log_density(z)
+        chosen = found.resampled(kept, rng)
+        sigma[:, target.slots] = target.to_sigma(found.points[chosen])
+        lp += found.values[chosen]
         every.append(found)
     k, effective = max(one.k for one in every), min(one.effective for one in every)
     shape = (how.chains, how.draws)
@@ -222,9 +223,7 @@ class _General:
         v = variances(self.layout, sigma[None], self.t)
         one = Variances(*(np.asarray(getattr(v, field.name))[0] for field in fields(v)))
         try:
-            value, slope = gaussian.value_and_gradient(
-                self.layout.patterns[self.t], one, self.prior
-            )
+            value, slope = value_and_gradient(self.layout.patterns[self.t], one, self.prior)
         except np.linalg.LinAlgError:
             return -np.inf, np.zeros(len(sigma))
         roles = self.layout.roles()[self.t]

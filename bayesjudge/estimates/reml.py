@@ -22,7 +22,8 @@ from bayesjudge.design.estimable import PAPER_TERMS, require_estimable
 from bayesjudge.design.identify import identify, sizes_of
 from bayesjudge.estimates.judge_tables import check_prob
 from bayesjudge.estimates.pooled_strata import finite_panel
-from bayesjudge.marginal.gaussian import Variances, by_term, moments, value_and_gradient
+from bayesjudge.marginal.gaussian import Variances, by_term, moments
+from bayesjudge.marginal.gaussian_gradient import value_and_gradient
 from bayesjudge.marginal.patterns import Patterns, patterns
 from bayesjudge.scores import require_table
 from bayesjudge.terms import TERMS, carrier, parts

@@ -2,8 +2,8 @@
 
 NumPy needs a millisecond for what the processor does in microseconds: the matrices are small and
 many. The sampler asks tens of thousands of times and from several threads, so here the same
-steps stand as loops that Numba compiles. `gaussian.value_and_gradient` is the statement of the
-formula; tests hold the two together.
+steps stand as loops that Numba compiles. `gaussian_gradient.value_and_gradient` is the statement
+of the formula; tests hold the two together.
 """
 
 from __future__ import annotations

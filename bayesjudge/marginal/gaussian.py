@@ -15,9 +15,11 @@ generation,
    :math:`s_0^2 J + \sigma_j^2 (I - J/K)` around the prior mean.
 
 Levels 2 and 3 are the same step on K x K matrices (`_absorb`). The square root of each
-covariance is known, so no inverse of a variance is ever taken and a variance of zero is fine.
-The gradient is Fisher's identity: the derivative in a covariance is that of the conditional
-expectation of the complete-data log likelihood (Dempster, Laird and Rubin, 1977).
+covariance is known, so no inverse of a variance is ever taken and a variance of zero is fine:
+with :math:`\Omega = F^2` and :math:`I + F M F = L L'`, :math:`E = H'H` for :math:`H = L^{-1} F`.
+
+The likelihood alone needs sums over scenarios (`Totals`); draws and gradients need each scenario
+(`Moments`).
 """
 
 from __future__ import annotations
@@ -71,22 +73,43 @@ class Prior:
 
 
 @dataclass(frozen=True, eq=False)
-class _Generations:
-    """Level 1. Leading draw dims, then patterns P, judges K; kinds R; scenarios n; groups g."""
+class _Answers:
+    """Level 1, by pattern. Leading draw dims, then patterns P, judges K."""
 
     precision: FloatArray  # q, (..., P, K)
     shrink: FloatArray  # w, (..., P)
-    log_det: FloatArray  # of one generation's covariance, (..., P)
-    M: FloatArray  # (..., R, K, K)
-    r: FloatArray  # (..., n, K)
+    constant: FloatArray  # log determinant and 2 pi of one generation, (..., P)
+    G: FloatArray  # (..., P, K, K)
 
 
 @dataclass(frozen=True, eq=False)
-class _Level:
-    """A Gaussian level integrated out: its posterior covariance and log |I + F M F|."""
+class Moments:
+    """What the data say of each scenario at given variances.
 
-    E: FloatArray
-    log_det: FloatArray
+    Leading draw dims, then scenarios n, kinds R, judges K. Level 2 is given b.
+    """
+
+    answers: _Answers
+    M: FloatArray  # precision of the judge totals in the data, by kind, (..., R, K, K)
+    r: FloatArray  # by scenario, (..., n, K)
+    H: FloatArray  # a root of E, the covariance of the judge totals given b, (..., R, K, K)
+    A: FloatArray  # precision of b in the data, by kind, (..., R, K, K)
+    a: FloatArray  # by scenario, (..., n, K)
+    square: FloatArray  # (..., n)
+    constant: FloatArray  # log determinants and 2 pi, by scenario, (..., n)
+
+    def spread(self) -> FloatArray:
+        """Return E, the covariance of a scenario's judge totals given b, shape (..., R, K, K)."""
+        return np.swapaxes(self.H, -1, -2) @ self.H
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """What the data say of the panel at given variances, scenarios summed over."""
+
+    A: FloatArray  # precision of b in the data, (..., K, K)
+    a: FloatArray  # (..., K)
+    rest: FloatArray  # squares, log determinants and 2 pi, (...)
 
 
 def _root(common: FloatArray, contrast: FloatArray, K: int) -> FloatArray:
@@ -96,101 +119,128 @@ def _root(common: FloatArray, contrast: FloatArray, K: int) -> FloatArray:
     return np.asarray(root + np.sqrt(contrast)[..., None, None] * (np.eye(K) - J))
 
 
-def _absorb(M: FloatArray, F: FloatArray) -> _Level:
-    """Integrate out an effect with covariance FF (F symmetric) and precision M in the data."""
+def _absorb(M: FloatArray, F: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Integrate out an effect with covariance FF (F symmetric) and precision M in the data.
+
+    Returns
+    -------
+    H : float array, shape of M
+        A root of its covariance given the data.
+    log_det : float array
+        log |I + F M F|.
+    """
     C = np.eye(M.shape[-1]) + F @ M @ F
     L = np.linalg.cholesky(C)
-    half = np.linalg.solve(L, np.broadcast_to(F, C.shape))
-    log_det = 2 * np.log(np.diagonal(L, axis1=-2, axis2=-1)).sum(-1)
-    return _Level(np.swapaxes(half, -1, -2) @ half, log_det)
+    H = np.linalg.solve(L, np.broadcast_to(F, C.shape))
+    return H, 2 * np.log(np.diagonal(L, axis1=-2, axis2=-1)).sum(-1)
 
 
-def _generations(stats: Patterns, v: Variances) -> _Generations:
+def _answers(stats: Patterns, v: Variances) -> _Answers:
     c = stats.counts
     noise = v.residual[..., None, :] + c * v.cell[..., None, None]
     q = c / noise
     total = q.sum(-1)
     b = v.generation[..., None]
     w = b / (1 + b * total)
-    asked = c > 0
-    log_det = (
-        np.where(asked, (c - 1) * np.log(v.residual[..., None, :]) + np.log(noise), 0.0).sum(-1)
-    ) + np.log1p(b * total)
-
-    groups = stats.kind_group
-    p, size = stats.group_pattern[groups], stats.group_size[groups]
-    qp = q[..., p, :]
-    outer = -(size * w[..., p])[..., None, None] * qp[..., :, None] * qp[..., None, :]
+    log_det = np.where(c > 0, (c - 1) * np.log(v.residual[..., None, :]) + np.log(noise), 0.0)
+    constant = log_det.sum(-1) + np.log1p(b * total) + c.sum(-1) * np.log(2 * np.pi)
+    G = -w[..., None, None] * q[..., :, None] * q[..., None, :]
     index = np.arange(q.shape[-1])
-    outer[..., index, index] += size[:, None] * qp
-    M = np.add.reduceat(outer, stats.kind_start, axis=-3)
-
-    p = stats.group_pattern
-    S, qp = stats.group_sum, q[..., p, :]
-    mean = (qp * S).sum(-1)
-    r = np.add.reduceat(qp * (S - (w[..., p] * mean)[..., None]), stats.scenario_start, axis=-2)
-    return _Generations(q, w, log_det, M, r)
+    G[..., index, index] += q
+    return _Answers(q, w, constant, G)
 
 
-def _square(stats: Patterns, v: Variances, level: _Generations) -> FloatArray:
-    """Return the weighted sum of squares before levels 2 and 3, by scenario, shape (..., n)."""
-    p = stats.group_pattern
-    q, w = level.precision[..., p, :], level.shrink[..., p]
-    diagonal = np.diagonal(stats.group_cross, axis1=-2, axis2=-1)
-    cross = (stats.group_cross @ q[..., None])[..., 0]
-    per_group = (q * diagonal).sum(-1) - w * (q * cross).sum(-1)
-    within = (stats.within / v.residual[..., None, :]).sum(-1)
-    return np.add.reduceat(per_group, stats.scenario_start, axis=-1) + within
+def _precision(stats: Patterns, answers: _Answers) -> FloatArray:
+    """Sum G over the generations of a scenario of each kind, shape (..., R, K, K)."""
+    G = np.moveaxis(answers.G, -3, 0)
+    return np.moveaxis(
+        (stats.kind_pattern @ G.reshape(len(G), -1)).reshape(-1, *G.shape[1:]), 0, -3
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """What the data say at given variances: all that the likelihood and the draws are made of.
+def _weighted_sums(stats: Patterns, answers: _Answers) -> FloatArray:
+    """Sum G times the cell means over the generations of each scenario, shape (..., n, K)."""
+    p, S = stats.group_pattern, stats.group_sum
+    q = answers.precision[..., p, :]
+    mean = (q * S).sum(-1)
+    by_group = q * (S - (answers.shrink[..., p] * mean)[..., None])
+    return np.add.reduceat(by_group, stats.scenario_start, axis=-2)
 
-    Leading draw dims, then scenarios n, kinds R, judges K. Level 2 is given b, level 3 marginal.
-    """
 
-    level1: _Generations
-    E: FloatArray  # covariance of the scenario's judge totals given b, (..., R, K, K)
-    log_det: FloatArray  # log |I + F M F|, (..., R)
-    A: FloatArray  # precision of b in the data, by kind, (..., R, K, K)
-    a: FloatArray  # by scenario, (..., n, K)
-    square: FloatArray  # (..., n)
-    constant: FloatArray  # log determinants and 2 pi, by scenario, (..., n)
+def of_scenarios(stats: Patterns, by_kind: FloatArray) -> FloatArray:
+    """Repeat matrices for all scenarios of a kind, shape (..., R, K, K) to (..., n, K, K)."""
+    # Where each scenario is of its own kind, they are in order.
+    alone = len(stats.kind_size) == len(stats.scenario_kind)
+    return by_kind if alone else by_kind[..., stats.scenario_kind, :, :]
 
 
 def moments(stats: Patterns, v: Variances) -> Moments:
     """Integrate out generations and scenarios at given variances."""
-    K = stats.counts.shape[1]
-    level1 = _generations(stats, v)
+    answers = _answers(stats, v)
+    M, r = _precision(stats, answers), _weighted_sums(stats, answers)
+    F = _root(v.scenario, v.interaction, M.shape[-1])[..., None, :, :]
+    H, log_det = _absorb(M, F)
+    HM = H @ M
+    h = (of_scenarios(stats, H) @ r[..., None])[..., 0]
+    a = r - (h[..., None, :] @ of_scenarios(stats, HM))[..., 0, :]
+
+    p, q = stats.group_pattern, answers.precision
+    diagonal = np.diagonal(stats.group_cross, axis1=-2, axis2=-1)
+    cross = (stats.group_cross @ q[..., p, :, None])[..., 0]
+    by_group = (q[..., p, :] * (diagonal - answers.shrink[..., p, None] * cross)).sum(-1)
+    within = (stats.within / v.residual[..., None, :]).sum(-1)
+    square = np.add.reduceat(by_group, stats.scenario_start, axis=-1) + within - (h**2).sum(-1)
+    by_kind = answers.constant @ stats.kind_pattern.T + log_det
+    return Moments(
+        answers,
+        M,
+        r,
+        H,
+        A=M - np.swapaxes(HM, -1, -2) @ HM,
+        a=a,
+        square=square,
+        constant=by_kind[..., stats.scenario_kind],
+    )
+
+
+def summed(stats: Patterns, m: Moments) -> Totals:
+    """Sum the moments over scenarios."""
+    A = (stats.kind_size[:, None, None] * m.A).sum(-3)
+    return Totals(A, m.a.sum(-2), m.square.sum(-1) + m.constant.sum(-1))
+
+
+def totals(stats: Patterns, v: Variances) -> Totals:
+    """Do what `moments` and `summed` do, without the scenarios' own squares and matrices."""
+    answers = _answers(stats, v)
+    M, r = _precision(stats, answers), _weighted_sums(stats, answers)
+    K, size = M.shape[-1], stats.kind_size
     F = _root(v.scenario, v.interaction, K)[..., None, :, :]
-    level2 = _absorb(level1.M, F)
-    M, E, kind = level1.M, level2.E, stats.scenario_kind
-    ME = M @ E
-    A = M - ME @ np.swapaxes(M, -1, -2)
-    r = level1.r[..., None]
-    Er = E[..., kind, :, :] @ r
-    a = level1.r - (M[..., kind, :, :] @ Er)[..., 0]
-    square = _square(stats, v, level1) - (r * Er)[..., 0].sum(-1)
-    p = stats.group_pattern
-    calls = stats.counts.sum(1)[p]
-    per_group = stats.group_size * (level1.log_det[..., p] + calls * np.log(2 * np.pi))
-    constant = np.add.reduceat(per_group, stats.scenario_start, axis=-1) + level2.log_det[..., kind]
-    return Moments(level1, E, level2.log_det, A, a, square, constant)
+    H, log_det = _absorb(M, F)
+    h = (of_scenarios(stats, H) @ r[..., None])[..., 0]
+    HM = H @ M
+    stacked = (np.sqrt(size)[:, None, None] * HM).reshape(*HM.shape[:-3], -1, K)
+    summed_M = np.tensordot(M, size, (-3, 0)) if M.ndim == 3 else np.einsum("...rkl,r", M, size)
+    a = r.sum(-2) - np.einsum("...nk,...nkl->...l", h, of_scenarios(stats, HM), optimize=True)
+    rest = (
+        (answers.G * stats.pattern_cross).sum((-3, -2, -1))
+        + (stats.within_judge / v.residual).sum(-1)
+        + answers.constant @ stats.pattern_size
+        + log_det @ size
+        - (h**2).sum((-2, -1))
+    )
+    return Totals(summed_M - np.swapaxes(stacked, -1, -2) @ stacked, a, rest)
 
 
-def _panel(
-    stats: Patterns, v: Variances, prior: Prior | None, m: Moments
+def panel(
+    stats: Patterns, v: Variances, prior: Prior | None, sums: Totals
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Level 3: mean and covariance of b given the data, and the log marginal likelihood.
 
     Without a prior, b is flat and the value is the restricted likelihood (Patterson and
     Thompson, 1971), up to the constant (K/2) log 2 pi that is kept here.
     """
-    K = stats.counts.shape[1]
-    A = (stats.kind_size[:, None, None] * m.A).sum(-3)
-    a = m.a.sum(-2)
-    rest = m.square.sum(-1) + m.constant.sum(-1)
+    A, a, rest = sums.A, sums.a, sums.rest
+    K = A.shape[-1]
     if prior is None:
         L = np.linalg.cholesky(A)
         half = np.linalg.solve(L, np.broadcast_to(np.eye(K), A.shape))
@@ -200,12 +250,13 @@ def _panel(
         return mean, V, -0.5 * (rest + log_det - (a * mean).sum(-1))
     m0 = prior.mean - stats.center
     F = _root(np.broadcast_to(np.float64(prior.sd**2), v.judge.shape), v.judge, K)
-    level3 = _absorb(A, F)
+    H, log_det = _absorb(A, F)
+    V = np.swapaxes(H, -1, -2) @ H
     pull = a - m0 * A.sum(-1)
-    mean = m0 + (level3.E @ pull[..., None])[..., 0]
+    mean = m0 + (V @ pull[..., None])[..., 0]
     quadratic = rest - 2 * m0 * a.sum(-1) + m0**2 * A.sum((-1, -2))
     quadratic = quadratic - (pull * (mean - m0)).sum(-1)
-    return mean, level3.E, -0.5 * (quadratic + level3.log_det)
+    return mean, V, -0.5 * (quadratic + log_det)
 
 
 def log_marginal(stats: Patterns, v: Variances, prior: Prior | None) -> FloatArray:
@@ -225,7 +276,7 @@ def log_marginal(stats: Patterns, v: Variances, prior: Prior | None) -> FloatArr
     -------
     float array, shape of the draw dims
     """
-    return _panel(stats, v, prior, moments(stats, v))[2]
+    return panel(stats, v, prior, totals(stats, v))[2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +289,7 @@ class PanelMoments:
 
 def panel_moments(stats: Patterns, v: Variances, prior: Prior, m: Moments) -> PanelMoments:
     """Moments of b = mu + gamma given the variances and the data."""
-    mean, covariance, _ = _panel(stats, v, prior, m)
+    mean, covariance, _ = panel(stats, v, prior, summed(stats, m))
     return PanelMoments(mean + stats.center, covariance)
 
 
@@ -263,73 +314,6 @@ def log_likelihood_by_scenario(stats: Patterns, m: Moments, b: FloatArray) -> Fl
     bAb = (b[..., None, :] * (m.A @ b[..., None, :, None])[..., 0]).sum(-1)
     square = m.square - 2 * (m.a * b[..., None, :]).sum(-1) + bAb[..., stats.scenario_kind]
     return -0.5 * (m.constant + square)
-
-
-def value_and_gradient(
-    stats: Patterns, v: Variances, prior: Prior | None
-) -> tuple[float, Variances]:
-    """Log marginal likelihood and its derivative in every variance, for one draw.
-
-    Parameters
-    ----------
-    stats : Patterns
-        Sufficient statistics.
-    v : Variances
-        Scalars, and `residual` of shape (K,).
-    prior : Prior or None
-        As in `log_marginal`.
-
-    Returns
-    -------
-    float
-        The value of `log_marginal`.
-    Variances
-        Derivatives with respect to each field (1/score²).
-    """
-    m = moments(stats, v)
-    mean, V, value = _panel(stats, v, prior, m)
-    K, kind, size = len(mean), stats.scenario_kind, stats.kind_size[:, None, None]
-    M, r = m.level1.M, m.level1.r
-    contrast = np.eye(K) - 1.0 / K
-
-    # Level 3: derivative in the covariance of b, seen through the panel's contrasts.
-    A, a = (size * m.A).sum(0), m.a.sum(0)
-    left = a - A @ mean
-    d_judge = 0.0 if prior is None else np.sum(contrast * (A - A @ V @ A)) - left @ contrast @ left
-
-    # Total effect x = b + tau of a scenario given the data: its mean, and covariance by kind.
-    pass_on = np.eye(K) - m.E @ M
-    X = m.E + pass_on @ V @ np.swapaxes(pass_on, -1, -2)
-    x = mean + (m.E[kind] @ (r - (M @ mean)[kind])[..., None])[..., 0]
-    u = r - (M[kind] @ x[..., None])[..., 0]
-    D = (size * (M - M @ X @ M)).sum(0) - u.T @ u
-    d_scenario, d_interaction = D.sum(), np.sum(contrast * D)
-
-    # Level 1: expected cross-products N of cell means around x, one pattern at a time.
-    p, i = stats.group_pattern, stats.group_scenario
-    q, w, S, T = m.level1.precision, m.level1.shrink, stats.group_sum, stats.group_cross
-    qg, xg, Xg, n_g = q[p], x[i], X[kind[i]], stats.group_size
-    xq, Sq = (xg * qg).sum(1), (S * qg).sum(1)
-    Xq, Tq = (Xg @ qg[..., None])[..., 0], (T @ qg[..., None])[..., 0]
-    N_q = n_g[:, None] * (Xq + xg * xq[:, None]) - xg * Sq[:, None] - S * xq[:, None] + Tq
-    diagonal = np.diagonal(Xg, axis1=1, axis2=2)
-    N_ll = n_g[:, None] * (diagonal + xg**2) - 2 * xg * S + np.diagonal(T, axis1=1, axis2=2)
-    by_pattern, start = stats.pattern_order, stats.pattern_start
-    N_q, N_ll, count = (np.add.reduceat(each[by_pattern], start) for each in (N_q, N_ll, n_g))
-    qNq, total = (q * N_q).sum(1), q.sum(1)
-    shrunk = 1 / (1 + v.generation * total)
-    d_generation = (count * total * shrunk - shrunk**2 * qNq).sum()
-    d_q = (count * w)[:, None] + N_ll - 2 * w[:, None] * N_q + (w**2 * qNq)[:, None]
-
-    c, asked = stats.counts, stats.counts > 0
-    count = count[:, None]
-    # dq/d residual = -q²/c and dq/d cell = -q², beside the noise's own log determinant.
-    repeats = np.where(asked, (c - 1) / v.residual + q / np.maximum(c, 1), 0.0)
-    d_residual = (count * repeats - d_q * q**2 / np.maximum(c, 1)).sum(0)
-    d_residual = d_residual - stats.within.sum(0) / v.residual**2
-    d_cell = (count * q - d_q * q**2).sum()
-    parts = (d_scenario, d_generation, d_judge, d_interaction, d_cell, d_residual)
-    return float(value), Variances(*(-0.5 * np.asarray(part) for part in parts))
 
 
 def take(v: Variances, index: slice) -> Variances:

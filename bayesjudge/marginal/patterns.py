@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from bayesjudge.design.cells import Cells
 
@@ -47,8 +48,16 @@ class Patterns:
     scenario_start, kind_group, kind_start, pattern_order, pattern_start : int array
         Where each scenario's groups start; the groups of one scenario of each kind, and where
         each kind starts among them; the groups sorted by pattern, and where each pattern starts
-        among them. They follow from the others and are kept because every evaluation of the
-        likelihood sums along them.
+        among them.
+    kind_pattern : sparse array, shape (kinds, patterns)
+        Number of generations of each pattern in a scenario of each kind.
+    pattern_cross : float array, shape (patterns, K, K)
+        The sum of `group_cross` over the groups of each pattern (score²).
+    pattern_size, within_judge : float array, shapes (patterns,) and (K,)
+        Number of generations of each pattern, and the sum of `within` over scenarios (score²).
+
+    What stands from `scenario_start` on follows from the rest. It is kept because every evaluation
+    of the likelihood sums along it.
     """
 
     counts: FloatArray
@@ -67,11 +76,15 @@ class Patterns:
     kind_start: IntArray
     pattern_order: IntArray
     pattern_start: IntArray
+    kind_pattern: sparse.csr_array
+    pattern_cross: FloatArray
+    pattern_size: FloatArray
+    within_judge: FloatArray
 
     @property
     def n_calls(self) -> float:
         """Number of scores."""
-        return float((self.group_size * self.counts.sum(axis=1)[self.group_pattern]).sum())
+        return float(self.pattern_size @ self.counts.sum(axis=1))
 
 
 def patterns(cells: Cells) -> Patterns:
@@ -103,7 +116,11 @@ def patterns(cells: Cells) -> Patterns:
     kind_scenario, kind, kind_size = _kinds(scenario, group_pattern, size)
     scenario_start = np.searchsorted(scenario, np.arange(n + 1))
     chosen = [np.arange(scenario_start[i], scenario_start[i + 1]) for i in kind_scenario]
+    kind_group = np.concatenate(chosen)
+    kind_start = np.cumsum([0] + [len(groups) for groups in chosen])
     order = np.argsort(group_pattern, kind="stable")
+    pattern_start = np.searchsorted(group_pattern[order], np.arange(len(counts)))
+    within = within.reshape(n, K)
     return Patterns(
         counts=counts.astype(float),
         center=center,
@@ -112,15 +129,22 @@ def patterns(cells: Cells) -> Patterns:
         group_size=size,
         group_sum=sums,
         group_cross=cross,
-        within=within.reshape(n, K),
+        within=within,
         scenario_kind=kind,
         kind_scenario=kind_scenario,
         kind_size=kind_size,
         scenario_start=scenario_start[:-1],
-        kind_group=np.concatenate(chosen),
-        kind_start=np.cumsum([0] + [len(groups) for groups in chosen[:-1]]),
+        kind_group=kind_group,
+        kind_start=kind_start[:-1],
         pattern_order=order,
-        pattern_start=np.searchsorted(group_pattern[order], np.arange(len(counts))),
+        pattern_start=pattern_start,
+        kind_pattern=sparse.csr_array(
+            (size[kind_group], group_pattern[kind_group], kind_start),
+            shape=(len(kind_scenario), len(counts)),
+        ),
+        pattern_cross=np.add.reduceat(cross[order], pattern_start),
+        pattern_size=np.bincount(group_pattern, size, minlength=len(counts)),
+        within_judge=within.sum(axis=0),
     )
 
 

@@ -53,6 +53,11 @@ class Strata:
         The grand mean (score).
     judge_means : float array, shape (K,)
         Mean score by judge (score).
+    scenario_means : float array, shape (n, K)
+        Mean score by scenario and judge, less the grand mean (score).
+    ss_by_scenario : dict of float array, shape (n,)
+        The sums of squares within scenarios, by stratum and scenario (score²): those of
+        "generation", "generation:judge" and "residual", zero where there are no df.
     """
 
     balance: Balance
@@ -60,6 +65,8 @@ class Strata:
     ss: Mapping[str, float]
     mean: float
     judge_means: FloatArray
+    scenario_means: FloatArray
+    ss_by_scenario: Mapping[str, FloatArray]
 
     def mean_square(self, stratum: str) -> float:
         """Return the mean square of a stratum (score²); NaN where it has no df."""
@@ -117,25 +124,39 @@ def strata(cells: Cells, balance: Balance) -> Strata:
     X, grand = X - rest, grand + rest
     cell, scenario, judge = X.mean(axis=3), X.mean(axis=(1, 2, 3)), X.mean(axis=(0, 1, 3))
     generation, interaction = cell.mean(axis=2), cell.mean(axis=1)
+    within = {
+        name: weight * (deviation**2).sum(axis=tuple(range(1, deviation.ndim)))
+        for name, weight, deviation in (
+            ("generation", K * r, generation - scenario[:, None]),
+            ("generation:judge", r, _interaction(cell, generation, interaction, scenario)),
+            ("residual", 1, X - cell[..., None]),
+        )
+    }
+    between = interaction - scenario[:, None] - judge
     free = {
-        "scenario": (n - 1, scenario, m * K * r),
-        "generation": (n * (m - 1), generation - scenario[:, None], K * r),
-        "scenario:judge": ((n - 1) * (K - 1), interaction - scenario[:, None] - judge, m * r),
-        "generation:judge": (
-            n * (m - 1) * (K - 1),
-            cell - generation[:, :, None] - interaction[:, None, :] + scenario[:, None, None],
-            r,
-        ),
-        "residual": (n * m * K * (r - 1), X - cell[..., None], 1),
-        "judge": (K - 1, judge, n * m * r),
+        "scenario": (n - 1, m * K * r * (scenario**2).sum()),
+        "generation": (n * (m - 1), within["generation"].sum()),
+        "scenario:judge": ((n - 1) * (K - 1), m * r * (between**2).sum()),
+        "generation:judge": (n * (m - 1) * (K - 1), within["generation:judge"].sum()),
+        "residual": (n * m * K * (r - 1), within["residual"].sum()),
+        "judge": (K - 1, n * m * r * (judge**2).sum()),
     }
     return Strata(
         balance=balance,
-        df={name: df for name, (df, _, _) in free.items() if df} | {"mean": 1},
-        ss={name: float(w * (d**2).sum()) for name, (df, d, w) in free.items() if df},
+        df={name: df for name, (df, _) in free.items() if df} | {"mean": 1},
+        ss={name: float(ss) for name, (df, ss) in free.items() if df},
         mean=float(grand),
         judge_means=judge + grand,
+        scenario_means=interaction,
+        ss_by_scenario=within,
     )
+
+
+def _interaction(
+    cell: FloatArray, generation: FloatArray, interaction: FloatArray, scenario: FloatArray
+) -> FloatArray:
+    """Return what cell means hold beyond their generation and their scenario and judge."""
+    return cell - generation[:, :, None] - interaction[:, None, :] + scenario[:, None, None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -132,13 +132,11 @@ def _tau(
     stats: Patterns, m: gaussian.Moments, b: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
     """Draw each scenario's judge totals alpha + eta given b, shape (draws, n, K)."""
-    kind = stats.scenario_kind
-    rest = m.level1.r - (m.level1.M @ (b - stats.center)[:, None, :, None])[..., 0][:, kind]
-    mean = (m.E[:, kind] @ rest[..., None])[..., 0]
-    # E may be singular (no interaction), so its root is taken by eigenvalues.
-    value, vector = np.linalg.eigh(m.E)
-    root = vector * np.sqrt(np.clip(value, 0.0, None))[..., None, :]
-    return np.asarray(mean + (root[:, kind] @ rng.standard_normal(mean.shape)[..., None])[..., 0])
+    rest = m.r - (m.M @ (b - stats.center)[:, None, :, None])[..., 0][:, stats.scenario_kind]
+    H = gaussian.of_scenarios(stats, m.H)
+    # The covariance is H'H, so that a standard normal draw is spread by H' and the mean by H'H.
+    pulled = (H @ rest[..., None])[..., 0] + rng.standard_normal(rest.shape)
+    return np.asarray((pulled[..., None, :] @ H)[..., 0, :])
 
 
 def _beta(

@@ -101,11 +101,10 @@ def _mean_effects(tree: xr.DataTree, cells: Cells, rng: np.random.Generator) -> 
     found = np.empty(len(b))
     for block in blocks(stats, len(b)):
         m = gaussian.moments(stats, gaussian.take(v, block))
-        rest = (
-            m.level1.r - (m.level1.M @ (b[block] - stats.center)[:, None, :, None])[..., 0][:, kind]
-        )
-        alpha = (m.E.mean(axis=-2)[:, kind] * rest).sum(axis=-1)
-        variance = m.E.mean(axis=(-2, -1))[:, kind].sum(axis=1) / n**2
+        E = m.spread()
+        rest = m.r - (m.M @ (b[block] - stats.center)[:, None, :, None])[..., 0][:, kind]
+        alpha = (E.mean(axis=-2)[:, kind] * rest).sum(axis=-1)
+        variance = E.mean(axis=(-2, -1))[:, kind].sum(axis=1) / n**2
         found[block] = alpha.mean(axis=1) + np.sqrt(variance) * rng.standard_normal(len(alpha))
     return found
 

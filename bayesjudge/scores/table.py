@@ -128,7 +128,7 @@ class ScoreTable:
             model are all missing is in its bounds but not in its mean.
         """
         # Sorted, so that the order of rows can't change the last digit of a sum.
-        scores = self.frame.sort_values("score")
+        scores = self.frame[["model", "judge", "score"]].sort_values("score")
         cells = scores.groupby(["model", "judge"])["score"].agg(["sum", "count", "size"])
         absent = cells["size"] - cells["count"]
         present_mean = cells["sum"] / cells["count"].where(cells["count"] > 0)
