@@ -17,6 +17,10 @@ LATTICE_ERROR_MAX = 1e-3
 # Up to this many scores, a fit's tree holds the scores themselves beside their statistics.
 OBSERVED_LIMIT = 1_000_000
 
+# Up to this many numbers (draws times scenarios), a linear fit's tree holds the log likelihood of
+# each scenario, which only leave-one-scenario-out needs.
+LOG_LIKELIHOOD_LIMIT = 20_000_000
+
 # A linear fit is good enough beside an ordinal one where all their variance components differ by
 # no more than the first, in parts of the total variance (a share that moves by five points leads
 # to no other reading), or the second, in posterior sds of both together (an estimate that is off by

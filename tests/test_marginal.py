@@ -203,7 +203,7 @@ def conditional(V, cross, prior_covariance, rest):
 def test_panel_moments_equal_dense_conditionals(name):
     cells = table(name)
     K, v, stats_ = cells.n_judges, variances(cells.n_judges), patterns(cells)
-    found = gaussian.panel_moments(stats_, v, PRIOR, gaussian.moments(stats_, v))
+    found = gaussian.panel_moments(stats_, v, PRIOR, gaussian.totals(stats_, v))
     X = (cells.judge[:, None] == np.arange(K)).astype(float)
     prior = SD**2 + v.judge * (np.eye(K) - 1 / K)
     V = dense_covariance(cells, v, with_judges=False) + X @ prior @ X.T
@@ -238,7 +238,7 @@ def test_balanced_closed_forms_equal_the_general_ones(name, zero):
     K, stats_ = cells.n_judges, patterns(cells)
     own, v = strata.strata(cells, balance(cells)), variances(K, **dict.fromkeys(zero, 0.0))
     m = gaussian.moments(stats_, v)
-    general = gaussian.panel_moments(stats_, v, PRIOR, m)
+    general = gaussian.panel_moments(stats_, v, PRIOR, gaussian.summed(stats_, m))
     found = balanced.panel_moments(own, in_order_of_terms(v), PRIOR)
     np.testing.assert_allclose(found.mean[0] + found.offsets[0], general.mean, atol=1e-9)
     contrast = np.eye(K) - 1 / K

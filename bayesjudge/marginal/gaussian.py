@@ -287,9 +287,9 @@ class PanelMoments:
     covariance: FloatArray
 
 
-def panel_moments(stats: Patterns, v: Variances, prior: Prior, m: Moments) -> PanelMoments:
+def panel_moments(stats: Patterns, v: Variances, prior: Prior, sums: Totals) -> PanelMoments:
     """Moments of b = mu + gamma given the variances and the data."""
-    mean, covariance, _ = panel(stats, v, prior, summed(stats, m))
+    mean, covariance, _ = panel(stats, v, prior, sums)
     return PanelMoments(mean + stats.center, covariance)
 
 

@@ -189,6 +189,12 @@ def _listed(levels: FloatArray) -> str:
 
 
 def _one(name: str, tree: xr.DataTree, how: _How) -> _One:
+    if "score" not in tree["log_likelihood"]:
+        raise FitError(
+            f"{name} does not hold the log likelihood of each scenario, which is left out of large "
+            "fits. Fit with fewer draws (draws= and chains=, --draws and --chains), or a selection "
+            "of the scenarios."
+        )
     fitted = tree["log_likelihood"]["score"].transpose("chain", "draw", "scenario").to_numpy()
     total = fitted.shape[0] * fitted.shape[1]
     if how.ordinal is None or is_ordinal(tree):

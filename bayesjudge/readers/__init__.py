@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 from bayesjudge.errors import ScoreError
 from bayesjudge.readers.files import FORMATS, locate, recognise
 from bayesjudge.readers.jsonl import read_json, read_jsonl
+from bayesjudge.readers.parts import is_large, read_in_parts, read_partitions
 from bayesjudge.readers.tables import read_delimited, read_parquet
+from bayesjudge.scores.parts import table_of
 from bayesjudge.scores.reading import Reading, build
 from bayesjudge.wording import did_you_mean, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
 
     import pandas as pd
 
@@ -27,7 +30,7 @@ EXAMPLE = "example:"
 
 
 def read_scores(
-    source: str | Path | pd.DataFrame,
+    source: str | Path | pd.DataFrame | Any,
     *,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
@@ -40,14 +43,17 @@ def read_scores(
     outside: str = "refuse",
     repeats: str = "refuse",
     missing: object = None,
+    in_parts: bool | None = None,
+    on_rows: Callable[[int], None] | None = None,
 ) -> ScoreTable:
     """Read and validate a table of scores.
 
     Parameters
     ----------
-    source : str, Path or DataFrame
-        A file (.csv, .tsv, .parquet, .jsonl, .ndjson, .json), a data frame, or
-        ``"example:NAME"`` for a bundled panel. Columns are ``model, scenario, generation, judge,
+    source : str, Path, DataFrame or dask.dataframe.DataFrame
+        A file (.csv, .tsv, .parquet, .jsonl, .ndjson, .json), a folder of such files that are one
+        table, a data frame of pandas or Dask, or ``"example:NAME"`` for a bundled panel. Columns
+        are ``model, scenario, generation, judge,
         score``; further ones are kept. Without ``generation``, every answer is the only one of
         its model and scenario.
     format : {"csv", "tsv", "parquet", "jsonl", "json"}, optional
@@ -75,6 +81,12 @@ def read_scores(
         What to do with rows of the same model, scenario, generation and judge.
     missing : value or iterable of values, optional
         What marks a missing score, beside empty, null, NaN, None, N/A, NA and "-".
+    in_parts : bool, optional
+        Whether to read the file in parts, keeping labels and scores as numbers and no further
+        columns: some 25 bytes a score in place of the file. Without it, files from 100 MB (of
+        Parquet, 3 million rows) are, and folders and Dask frames always.
+    on_rows : callable, optional
+        Called with the number of rows read so far, for a table that is read in parts.
 
     Returns
     -------
@@ -111,8 +123,47 @@ def read_scores(
     if isinstance(source, str) and source.startswith(EXAMPLE):
         return _example(source, format, reading)
     if isinstance(source, (str, Path)):
-        return build(read_table(source, format=format), reading)
+        return _from_files(Path(source), format, reading, in_parts, on_rows or (lambda rows: None))
+    if in_parts is False or (in_parts and not _is_dask(source)):
+        raise ScoreError("in_parts= is about files; leave it out for a DataFrame.")
+    if _is_dask(source):
+        return table_of(read_partitions(source, reading), reading, "Dask DataFrame")
     return _from_frame(source, format, reading)
+
+
+def _from_files(
+    source: Path,
+    format: str | None,
+    reading: Reading,
+    in_parts: bool | None,
+    on_rows: Callable[[int], None],
+) -> ScoreTable:
+    kind = _known(format)
+    if not source.is_dir():
+        source = locate(source)
+        kind = kind or recognise(source)
+    if in_parts is False or not (in_parts or is_large(source, kind or "")):
+        return build(read_table(source, format=format), reading)
+    if kind == "json":
+        raise ScoreError(
+            f"{source} is one JSON array, which can't be read in parts: save it with one object per "
+            "line (.jsonl), or leave in_parts= out."
+        )
+    return table_of(read_in_parts(source, kind, reading, on_rows), reading, str(source))
+
+
+def _known(format: str | None) -> str | None:
+    if format is not None and format not in FORMATS:
+        raise ScoreError(
+            f"format={format!r} is not a choice; format= is one of {quoted(FORMATS)}."
+            f"{did_you_mean(str(format), FORMATS)}"
+        )
+    return format
+
+
+def _is_dask(source: object) -> bool:
+    """Whether this is a Dask DataFrame, without importing Dask."""
+    return type(source).__module__.startswith("dask") and hasattr(source, "to_delayed")
 
 
 def read_table(source: str | Path, *, format: str | None = None) -> RawTable:
@@ -133,13 +184,9 @@ def read_table(source: str | Path, *, format: str | None = None) -> RawTable:
     ScoreError
         If the file can't be read.
     """
-    if format is not None and format not in FORMATS:
-        raise ScoreError(
-            f"format={format!r} is not a choice; format= is one of {quoted(FORMATS)}."
-            f"{did_you_mean(str(format), FORMATS)}"
-        )
+    kind = _known(format)
     path = locate(source)
-    kind = format or recognise(path)
+    kind = kind or recognise(path)
     if kind == "parquet":
         return read_parquet(path)
     if kind in ("jsonl", "json"):

@@ -30,8 +30,8 @@ def read_jsonl(path: Path) -> RawTable:
     # Not splitlines(): JSON texts may hold other line separators than the line feed.
     written = read_text(path).split("\n")
     numbers = [i for i, line in enumerate(written, start=1) if line and not line.isspace()]
-    records = [_record(written[number - 1], number, path) for number in numbers]
-    return RawTable(_frame(records, path), str(path), lines=np.array(numbers, dtype=np.int64))
+    records = [record_of(written[number - 1], number, path) for number in numbers]
+    return RawTable(frame_of(records, path), str(path), lines=np.array(numbers, dtype=np.int64))
 
 
 def read_json(path: Path) -> RawTable:
@@ -56,7 +56,7 @@ def read_json(path: Path) -> RawTable:
             )
     if not found:
         raise ScoreError(f"{path} is an empty array; a score table needs at least one record.")
-    return RawTable(_frame(found, path), str(path))
+    return RawTable(frame_of(found, path), str(path))
 
 
 def _parse(text: str, path: Path, line: int | None = None) -> object:
@@ -84,7 +84,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> Record:
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique)  # made once: lines are many
 
 
-def _record(line: str, number: int, path: Path) -> Record:
+def record_of(line: str, number: int, path: Path) -> Record:
+    """Read one line as an object.
+
+    Raises
+    ------
+    ScoreError
+        If it is anything else; the message names the line.
+    """
     found = _parse(line, path, number)
     if isinstance(found, dict):
         return found
@@ -101,7 +108,8 @@ def _kind(value: object) -> str:
     return names.get(type(value), "number")
 
 
-def _frame(records: list[Record], path: Path) -> pd.DataFrame:
+def frame_of(records: list[Record], path: Path) -> pd.DataFrame:
+    """Make a frame of records, one row each, values as found."""
     # As objects: integers beside nulls would become floats, and identifiers lose digits.
     try:
         return pd.DataFrame(records, dtype=object)

@@ -45,8 +45,15 @@ def text_codes(values: pd.Series) -> tuple[npt.NDArray[np.int64], list[str]]:
     TypeError
         If the column holds values that are not single values, such as lists.
     """
-    plain = values.astype(object) if isinstance(values.dtype, pd.CategoricalDtype) else values
-    codes, uniques = pd.factorize(plain)
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        # By the codes, so that a large column is not written out as so many texts.
+        codes, used = pd.factorize(values.cat.codes.to_numpy())
+        uniques = values.cat.categories.astype(object)[used[used >= 0]]
+        if (used < 0).any():  # missing has a code here, somewhere among the others
+            place = np.cumsum(used >= 0) - 1
+            codes = np.where(used[codes] < 0, -1, place[codes])
+    else:
+        codes, uniques = pd.factorize(values)
     texts = [_text(value) for value in uniques.tolist()]
     blank = np.array([not text.strip() for text in texts], dtype=bool)
     if blank.any():
@@ -84,6 +91,22 @@ def read_labels(values: pd.Series, facet: str, raw: RawTable) -> tuple[pd.Series
     ScoreError
         For blank, over-long and unreadable labels, and for one label in two spellings.
     """
+    codes, texts = label_codes(values, facet, raw)
+    _refuse_two_spellings(codes, texts, facet)
+    cleaned, notes = _clean(texts, facet)
+    # Two texts may have become one ("81" and "81.0"), so the categories are found again.
+    merged, categories = pd.factorize(np.array(cleaned, dtype=object))
+    labels = pd.Categorical.from_codes(merged[codes], categories=pd.Index(categories, dtype="str"))
+    return pd.Series(labels, index=values.index, name=facet), notes
+
+
+def label_codes(
+    values: pd.Series, facet: str, raw: RawTable
+) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Return the codes and distinct texts of one facet's column, each fit to be a label alone.
+
+    Parameters and errors are those of `read_labels`, but for labels in two spellings.
+    """
     try:
         codes, texts = text_codes(values)
     except TypeError:
@@ -94,12 +117,7 @@ def read_labels(values: pd.Series, facet: str, raw: RawTable) -> tuple[pd.Series
         if problem:
             row = raw.at(int(values.index[np.flatnonzero(codes == code)[0]]))
             raise ScoreError(f"The {facet} label in {row} {problem}")
-    _refuse_two_spellings(codes, texts, facet)
-    cleaned, notes = _clean(texts, facet)
-    # Two texts may have become one ("81" and "81.0"), so the categories are found again.
-    merged, categories = pd.factorize(np.array(cleaned, dtype=object))
-    labels = pd.Categorical.from_codes(merged[codes], categories=pd.Index(categories, dtype="str"))
-    return pd.Series(labels, index=values.index, name=facet), notes
+    return codes, texts
 
 
 def _text(value: object) -> str:

@@ -77,7 +77,8 @@ def read_numbers(
     ScoreError
         For text that is no number, infinities and numbers beyond 1e100.
     """
-    scores, notes = _as_numbers(tidy, raw, missing)
+    scores, verdicts = parsed_scores(tidy, raw, missing)
+    notes = [verdicts_note(scores)] if verdicts else []
     _, numbers = _missing_values(missing)
     if numbers:
         declared = np.isin(scores, numbers)
@@ -149,19 +150,35 @@ def _missing_values(missing: object) -> tuple[set[str], list[float]]:
     return texts, numbers
 
 
-def _as_numbers(tidy: pd.DataFrame, raw: RawTable, missing: object) -> tuple[FloatArray, list[str]]:
+def parsed_scores(
+    tidy: pd.DataFrame, raw: RawTable, missing: object = None
+) -> tuple[FloatArray, bool | None]:
+    """Turn the score column into numbers, and say whether it holds True and False instead.
+
+    Parameters
+    ----------
+    tidy, raw, missing
+        As for `read_numbers`; of `missing`, only texts are looked for here.
+
+    Returns
+    -------
+    scores : float array of shape (rows,)
+    verdicts : bool or None
+        None where all scores are missing.
+    """
     values = tidy["score"]
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(object)
     if pd.api.types.is_bool_dtype(values.dtype):
-        verdicts = values.to_numpy(dtype=np.float64, na_value=np.nan)
-        return verdicts, [_bool_note(verdicts)]
+        return values.to_numpy(dtype=np.float64, na_value=np.nan), True
     if pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_complex_dtype(values):
-        return values.to_numpy(dtype=np.float64, na_value=np.nan), []
+        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers, None if np.isnan(numbers).all() else False
     return _parse_texts(tidy, _score_texts(values), raw, missing)
 
 
-def _bool_note(scores: FloatArray) -> str:
+def verdicts_note(scores: FloatArray) -> str:
+    """Say how many scores were True or False."""
     count = int((~np.isnan(scores)).sum())
     return f"{count:,} verdicts True and False were read as the scores 1 and 0."
 
@@ -183,7 +200,7 @@ def _score_text(value: object) -> str:
 
 def _parse_texts(
     tidy: pd.DataFrame, texts: pd.Series, raw: RawTable, missing: object
-) -> tuple[FloatArray, list[str]]:
+) -> tuple[FloatArray, bool | None]:
     # Once per distinct text, then spread over the rows.
     codes, uniques = pd.factorize(texts)
     distinct = [str(text).strip() for text in uniques.tolist()]
@@ -192,7 +209,7 @@ def _parse_texts(
     if present and present <= {"true", "false"}:
         verdict = {"true": 1.0, "false": 0.0}
         parsed = np.array([verdict.get(text.casefold(), np.nan) for text in distinct])
-        return parsed[codes], [_bool_note(parsed[codes])]
+        return parsed[codes], True
     parsed = np.array([_number(text, absent) for text in distinct], dtype=np.float64)
     unreadable = np.array(
         [
@@ -206,7 +223,7 @@ def _parse_texts(
     bad = unreadable[codes]
     if bad.any():
         raise ScoreError(_non_numeric(tidy, bad, texts, raw))
-    return parsed[codes], []
+    return parsed[codes], False if present else None
 
 
 def _number(text: str, absent: Iterable[str]) -> float:

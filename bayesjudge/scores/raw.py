@@ -23,12 +23,14 @@ class RawTable:
     Attributes
     ----------
     frame : DataFrame
-        One row per record, with a RangeIndex. Later steps keep the index through filtering and
-        melting, so that a message can always name the row of the input.
+        One row per record, with a RangeIndex from `offset`. Later steps keep the index through
+        filtering and melting, so that a message can always name the row of the input.
     source : str
         The path, or ``"DataFrame"``.
     lines : int array of shape (rows,), optional
         The line of the file on which each row starts, where that is known.
+    offset : int
+        Rows of the input before the first of these, where it is read in parts.
     textual : bool
         Whether every cell is text because the format has no types (CSV, TSV).
     """
@@ -37,6 +39,7 @@ class RawTable:
     source: str
     lines: npt.NDArray[np.int64] | None = None
     textual: bool = False
+    offset: int = 0
 
     def __post_init__(self) -> None:
         check_columns([str(name) for name in self.frame.columns], self.source)
@@ -48,7 +51,9 @@ class RawTable:
 
     def at(self, index: int) -> str:
         """Name a row of the input: 1-based among the data rows, and its line if known."""
-        line = "" if self.lines is None else f" (line {self.lines[index]:,} of the file)"
+        line = (
+            "" if self.lines is None else f" (line {self.lines[index - self.offset]:,} of the file)"
+        )
         return f"row {index + 1:,}{line}"
 
     def first(self, indices: npt.NDArray[np.int64], limit: int = 5) -> str:

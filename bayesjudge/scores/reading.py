@@ -70,8 +70,35 @@ def build(raw: RawTable, reading: Reading) -> ScoreTable:
     ScoreError
         If the table can't be read without guessing.
     """
-    declared = declare(reading.scale, reading.levels)
+    declare(reading.scale, reading.levels)  # refused before the table is looked at
     tidy, notes = _tidy(raw, reading)
+    return validated(tidy, raw, reading, notes)
+
+
+def validated(
+    tidy: pd.DataFrame,
+    raw: RawTable,
+    reading: Reading,
+    notes: list[str],
+    *,
+    compact: bool = False,
+) -> ScoreTable:
+    """Validate a table that has our columns.
+
+    Parameters
+    ----------
+    tidy : DataFrame
+        Our columns and extra ones, values as found.
+    raw : RawTable
+        Where the rows came from.
+    reading : Reading
+        How to understand them.
+    notes : list of str
+        What was assumed so far.
+    compact : bool
+        Whether the labels of the table's frame stay categories, for a table with many rows.
+    """
+    declared = declare(reading.scale, reading.levels)
     for facet in [facet for facet in FACETS if facet in tidy.columns]:
         labels, more = read_labels(tidy[facet], facet, raw)
         tidy = tidy.assign(**{facet: labels})
@@ -86,7 +113,7 @@ def build(raw: RawTable, reading: Reading) -> ScoreTable:
     if declared is None:
         scale, note = observed(tidy["score"].to_numpy())
         notes.append(note)
-    frame = _plain_frame(tidy)
+    frame = tidy.reset_index(drop=True)[list(COLUMNS)] if compact else _plain_frame(tidy)
     return ScoreTable(
         frame=frame,
         scale=scale if declared is None else declared.scale,
@@ -105,7 +132,7 @@ def _tidy(raw: RawTable, reading: Reading) -> tuple[pd.DataFrame, list[str]]:
     frame, notes = raw.frame, []
     if reading.where is not None:
         keep = rows_where(frame, reading.where, renamed)
-        notes = filter_notes(reading.where, keep)
+        notes = filter_notes(reading.where, int(keep.sum()), len(keep))
         frame = frame[keep]
     tidy = arrange(
         frame,

@@ -60,9 +60,9 @@ def settle_repeats(
     ScoreError
         If there are any and ``repeats`` is ``"refuse"``.
     """
-    again = tidy.duplicated(list(FACETS)).to_numpy()
-    if not again.any():
+    if _all_different(tidy):
         return tidy, []
+    again = tidy.duplicated(list(FACETS)).to_numpy()
     count = counted(int(again.sum()), "repeated call")
     if repeats == "refuse":
         raise ScoreError(
@@ -74,6 +74,23 @@ def settle_repeats(
         cells = len(tidy) - int(again.sum())
         return tidy, [f"{count} kept: {len(tidy):,} calls on {cells:,} cells."]
     return _averaged(tidy, again)
+
+
+def _all_different(tidy: pd.DataFrame) -> bool:
+    """Whether no two rows share all labels, which sorted numbers tell in a tenth of the time."""
+    key = np.zeros(len(tidy), dtype=np.int64)
+    size = 1
+    for facet in FACETS:
+        size *= len(tidy[facet].cat.categories)
+        if size >= 1 << 62:
+            return not tidy.duplicated(list(FACETS)).any()
+        key *= len(tidy[facet].cat.categories)
+        key += tidy[facet].cat.codes.to_numpy()
+    steps = np.diff(key)
+    if not (steps > 0).all():
+        key.sort()
+        steps = np.diff(key)
+    return bool((steps > 0).all())
 
 
 def _no_generations(tidy: pd.DataFrame, again: BoolArray, raw: RawTable) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -109,8 +110,9 @@ class ScoreTable:
             (missing / calls, from 0 to 1).
         """
         absent = self.frame["score"].isna()
-        pairs = absent.groupby([self.frame["judge"], self.frame["model"]])
+        pairs = absent.groupby([self.frame["judge"], self.frame["model"]], observed=True)
         counts = pairs.agg(["sum", "size"]).set_axis(["missing", "calls"], axis=1).astype(np.int64)
+        counts.index = _as_text(counts.index)
         counts["share"] = counts["missing"] / counts["calls"]
         order = sorted(counts.index, key=lambda pair: [natural_key(label) for label in pair])
         return counts.loc[order]
@@ -129,7 +131,9 @@ class ScoreTable:
         """
         # Sorted, so that the order of rows can't change the last digit of a sum.
         scores = self.frame[["model", "judge", "score"]].sort_values("score")
-        cells = scores.groupby(["model", "judge"])["score"].agg(["sum", "count", "size"])
+        by_judge = scores.groupby(["model", "judge"], observed=True)["score"]
+        cells = by_judge.agg(["sum", "count", "size"])
+        cells.index = _as_text(cells.index)
         absent = cells["size"] - cells["count"]
         present_mean = cells["sum"] / cells["count"].where(cells["count"] > 0)
         columns = {
@@ -191,7 +195,7 @@ class ScoreTable:
             If the expression is not one of the allowed kind, or no score is left.
         """
         keep = rows_where(self.frame, expression, {})
-        return self._restricted(keep, filter_notes(expression, keep))
+        return self._restricted(keep, filter_notes(expression, int(keep.sum()), len(keep)))
 
     def __repr__(self) -> str:
         kind = "declared" if self.scale_declared else "observed"
@@ -225,6 +229,12 @@ class ScoreTable:
         return replace(self, frame=frame, notes=(*self.notes, *notes), **labels)
 
 
+def _as_text(index: pd.Index) -> pd.MultiIndex:
+    """Return an index of labels as one of str, whatever the columns it came from."""
+    frame = index.to_frame(index=False).astype("str")
+    return pd.MultiIndex.from_frame(frame)
+
+
 def encode(frame: pd.DataFrame) -> dict[str, Any]:
     """Return the labels that have a score, in natural order, and the calls coded by them.
 
@@ -238,21 +248,27 @@ def encode(frame: pd.DataFrame) -> dict[str, Any]:
     dict
         The fields ``models, scenarios, judges, generations, calls`` of a `ScoreTable`.
     """
-    present = frame[frame["score"].notna()]
+    there = frame["score"].notna().to_numpy()
+    present = frame if there.all() else frame[there]
     labels: dict[str, tuple[str, ...]] = {}
     codes: dict[str, IntArray] = {}
     for facet in FACETS:
         labels[facet], codes[facet] = _coded(present[facet])
     score = present["score"].to_numpy(dtype=np.float64)
-    keys = [codes[facet] for facet in FACETS]
-    order = np.lexsort((score, *reversed(keys)))
-    model, scenario, sample, judge = (key[order] for key in keys)
+    keys = [codes.pop(facet) for facet in FACETS]
+    order = _order(keys, score, [len(labels[facet]) for facet in FACETS])
+    if order is not None:
+        keys = [key[order] for key in keys]
+        score = score[order]
+    model, scenario, sample, judge = keys
 
-    nested = np.stack([model, scenario, sample])
-    first = np.append(True, (nested[:, 1:] != nested[:, :-1]).any(axis=0))
+    first = np.ones(len(score), dtype=bool)
+    first[1:] = (model[1:] != model[:-1]) | (scenario[1:] != scenario[:-1])
+    first[1:] |= sample[1:] != sample[:-1]
     names = [labels[facet] for facet in ("model", "scenario", "generation")]
     generations = tuple(
-        (names[0][m], names[1][s], names[2][g]) for m, s, g in nested[:, first].T.tolist()
+        (names[0][m], names[1][s], names[2][g])
+        for m, s, g in zip(*(key[first].tolist() for key in keys[:3]), strict=True)
     )
     return {
         "models": labels["model"],
@@ -264,16 +280,30 @@ def encode(frame: pd.DataFrame) -> dict[str, Any]:
             scenario=scenario,
             generation=np.cumsum(first).astype(np.int64) - 1,
             judge=judge,
-            score=score[order],
+            score=score,
         ),
     }
+
+
+def _order(keys: list[IntArray], score: FloatArray, sizes: list[int]) -> IntArray | None:
+    """Return the order by all keys, then score; None where that is the order already."""
+    if math.prod(sizes) >= 1 << 62:
+        return np.lexsort((score, *reversed(keys)))
+    key = np.zeros(len(score), dtype=np.int64)
+    for codes, size in zip(keys, sizes, strict=True):
+        key *= size
+        key += codes
+    if (np.diff(key) > 0).all():
+        return None
+    return np.lexsort((score, key))
 
 
 def _coded(values: pd.Series) -> tuple[tuple[str, ...], IntArray]:
     codes, uniques = pd.factorize(values)
     labels = natural_order(uniques.tolist())
     place = {label: i for i, label in enumerate(labels)}
-    return labels, np.array([place[label] for label in uniques.tolist()], dtype=np.int64)[codes]
+    found = np.array([place[label] for label in uniques.tolist()], dtype=np.int64)
+    return labels, found[codes]
 
 
 def require_table(scores: object) -> None:

@@ -96,14 +96,14 @@ def rows_where(frame: pd.DataFrame, expression: str, renamed: dict[str, str]) ->
         raise ScoreError(f"where={expression!r} can't be read. {_ALLOWED}") from None
 
 
-def filter_notes(expression: str, keep: npt.NDArray[np.bool_]) -> list[str]:
+def filter_notes(expression: str, kept: int, rows: int) -> list[str]:
     """Say how many rows a filter left out; refuse one that leaves none."""
-    if not keep.any():
+    if not kept:
         raise ScoreError(
-            f"where={expression!r} leaves none of {counted(len(keep), 'row')}; check the values "
+            f"where={expression!r} leaves none of {counted(rows, 'row')}; check the values "
             "that it compares with."
         )
-    return [f"where={expression!r} left out {int((~keep).sum()):,} of {counted(len(keep), 'row')}."]
+    return [f"where={expression!r} left out {rows - kept:,} of {counted(rows, 'row')}."]
 
 
 class _NotAllowedError(Exception):

@@ -14,6 +14,7 @@ from bayesjudge.design.details import why_sums
 from bayesjudge.design.identify import Structure
 from bayesjudge.priors import Prior
 from bayesjudge.scores import ScoreTable
+from bayesjudge.settings import OBSERVED_LIMIT
 
 FloatArray = NDArray[np.float64]
 
@@ -60,19 +61,22 @@ def axes(
 
 
 def log_likelihood_group(
-    values: FloatArray, shape: tuple[int, int], scenarios: Sequence[str]
+    values: FloatArray | None, shape: tuple[int, int], scenarios: Sequence[str]
 ) -> xr.Dataset:
     """Make the group that leave-one-scenario-out works on.
 
     Parameters
     ----------
-    values : float array, shape (draws of all chains, scenarios)
-        All evaluated models of a scenario together: what leaving a scenario out leaves out.
+    values : float array, shape (draws of all chains, scenarios), or None
+        All evaluated models of a scenario together: what leaving a scenario out leaves out. None
+        if that is too large: the group then has only the labels of the scenarios.
     shape : tuple
         Chains and draws.
     scenarios : sequence of str
         Labels.
     """
+    if values is None:
+        return xr.Dataset(coords={"scenario": list(scenarios)})
     array = xr.DataArray(
         values.reshape(*shape, len(scenarios)),
         dims=("chain", "draw", "scenario"),
@@ -92,7 +96,10 @@ def log_prior_where_known(prior: Prior, values: FloatArray) -> FloatArray:
 
 
 def sizes_group(scores: ScoreTable, tables: Sequence[Cells]) -> xr.Dataset:
-    """Count what each evaluated model has, and give the labels of the generations."""
+    """Count what each evaluated model has, and give the labels of the generations.
+
+    A fit that does not hold its scores holds no labels of generations either.
+    """
     models, judges = len(scores.models), len(scores.judges)
     calls = np.zeros((models, judges), dtype=np.int64)
     np.add.at(calls, (scores.calls.model, scores.calls.judge), 1)
@@ -103,15 +110,17 @@ def sizes_group(scores: ScoreTable, tables: Sequence[Cells]) -> xr.Dataset:
         "balanced": [int(balance(c) is not None) for c in tables],
         "mean": [float(c.score.mean()) for c in tables],
     }
-    generations = np.array(scores.generations, dtype=str).reshape(-1, 3)
+    labels = {}
+    if len(scores.calls) <= OBSERVED_LIMIT:
+        generations = np.array(scores.generations, dtype=str).reshape(-1, 3)
+        labels = {
+            f"generation_{name}": ("generation", generations[:, k])
+            for k, name in enumerate(("model", "scenario", "label"))
+        }
     return xr.Dataset(
         {name: ("model", values) for name, values in per_model.items()}
-        | {
-            "n_calls": (("model", "judge"), calls),
-            "generation_model": ("generation", generations[:, 0]),
-            "generation_scenario": ("generation", generations[:, 1]),
-            "generation_label": ("generation", generations[:, 2]),
-        },
+        | {"n_calls": (("model", "judge"), calls)}
+        | labels,
         coords={"model": list(scores.models), "judge": list(scores.judges)},
     )
 

@@ -11,6 +11,7 @@ from bayesjudge.engines.draws import Draws
 from bayesjudge.layout import Layout
 from bayesjudge.marginal.strata import STRATA
 from bayesjudge.scores import ScoreTable
+from bayesjudge.settings import LOG_LIKELIHOOD_LIMIT
 from bayesjudge.tree.contents import (
     Contents,
     axes,
@@ -21,6 +22,11 @@ from bayesjudge.tree.contents import (
 )
 
 FloatArray = NDArray[np.float64]
+
+_NO_LOG_LIKELIHOOD = (
+    "The log likelihood of each scenario at each draw is not held: draws times scenarios are more "
+    f"than {LOG_LIKELIHOOD_LIMIT:,} numbers. Leave-one-scenario-out needs it; all else does not."
+)
 
 
 def gaussian_contents(
@@ -40,9 +46,7 @@ def gaussian_contents(
     return Contents(
         groups={
             "posterior": posterior,
-            "log_likelihood": log_likelihood_group(
-                panel.log_likelihood.sum(axis=1), shape, layout.scenarios
-            ),
+            "log_likelihood": log_likelihood_group(panel.log_likelihood, shape, layout.scenarios),
             "log_prior": _log_prior(layout, posterior),
             "constant_data": sizes_group(scores, layout.cells).merge(_strata(layout)),
         },
@@ -52,6 +56,7 @@ def gaussian_contents(
         },
         priors={"mu": str(layout.mean_prior)} | {n: str(p) for n, p in layout.priors.items()},
         sums=reasons_of_sums(layout.cells, layout.structures),
+        notes=() if panel.log_likelihood is not None else (_NO_LOG_LIKELIHOOD,),
     )
 
 
