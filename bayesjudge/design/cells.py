@@ -64,6 +64,17 @@ class Cells:
         """Scenario of each generation, shape (generations,)."""
         return self.scenario[np.flatnonzero(np.diff(self.generation, prepend=-1))]
 
+    def pairs(self) -> tuple[IntArray, IntArray]:
+        """Return the scenario-judge pairs that have calls, as scenario * K + judge, in order.
+
+        And the place of each call among them.
+        """
+        codes = self.scenario * self.n_judges + self.judge
+        # A table of many judges may have few of all pairs.
+        if self.n_scenarios * self.n_judges > 8 * len(codes):
+            return np.unique(codes, return_inverse=True)
+        return numbered(codes)
+
 
 @dataclass(frozen=True)
 class Balance:

@@ -128,8 +128,9 @@ def _without_noise(detail: ModelDesign, cells: Cells) -> str:
 
 def _row(detail: ModelDesign, cells: Cells) -> dict[str, object]:
     per_scenario = np.bincount(cells.generation_scenario, minlength=cells.n_scenarios)
-    cell = cells.generation * cells.n_judges + cells.judge
-    per_cell = np.unique(cell, return_counts=True)[1]
+    # Sorted by generation and judge, a cell begins wherever the number changes.
+    cell = np.diff(cells.generation * cells.n_judges + cells.judge, prepend=-1)
+    per_cell = np.diff(np.flatnonzero(cell), append=len(cell))
     return {
         "scenarios": cells.n_scenarios,
         "generations": cells.n_generations,

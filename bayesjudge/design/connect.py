@@ -34,8 +34,9 @@ def blocks(cells: Cells) -> tuple[Block, ...]:
         Positions in the table's judges and scenarios; the largest part first.
     """
     n, K = cells.n_scenarios, cells.n_judges
-    ones = np.ones(len(cells.score))
-    graph = sparse.csr_matrix((ones, (cells.scenario, n + cells.judge)), shape=(n + K, n + K))
+    pairs = cells.pairs()[0]
+    edges = (np.ones(len(pairs)), (pairs // K, n + pairs % K))
+    graph = sparse.csr_matrix(edges, shape=(n + K, n + K))
     count, part = csgraph.connected_components(graph, directed=False)
     members = zip(
         _split(cells.judge_ids, part[n:], count),
@@ -66,8 +67,7 @@ def offset_errors(cells: Cells) -> FloatArray:
         In score points; NaN for a judge with fewer than two scenarios.
     """
     K = cells.n_judges
-    # Only the pairs that have calls: a table of many judges may have few of all pairs.
-    pairs, pair = np.unique(cells.scenario * K + cells.judge, return_inverse=True)
+    pairs, pair = cells.pairs()
     means = np.bincount(pair, cells.score) / np.bincount(pair)
     judge = pairs % K
     scenarios = np.bincount(judge, minlength=K)

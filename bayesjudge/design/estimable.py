@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg
@@ -14,6 +16,7 @@ from bayesjudge.wording import counted
 # A residual sd below this share of the sd of all scores is lost in their rounding errors.
 _LEAST_NOISE = 1e-6
 _ENOUGH = 600  # calls whose rank is looked at
+_SOME = 20_000  # calls that are looked at for noise before all are
 
 # The model as published, without interactions.
 PAPER_TERMS = ("scenario", "generation", "judge", "residual")
@@ -82,12 +85,15 @@ def require_noise(label: str, cells: Cells, structure: Structure) -> None:
     """
     score = cells.score - cells.score.mean()
     spread = float(np.sqrt(np.mean(score**2)))
-    X = _other_terms(cells, structure)
     if spread > 0:
-        rest = score - X @ linalg.lsmr(X, score, atol=1e-10, btol=1e-10, maxiter=500)[0]
-        if np.sqrt(np.mean(rest**2)) > _LEAST_NOISE * spread:
+        least = len(score) * (_LEAST_NOISE * spread) ** 2
+        # What some calls leave over is no more than what they leave over among all.
+        some = _first(cells, _SOME)
+        if some is not cells and _left_over(some, structure, spread) > least:
             return
-    if _saturated(X):
+        if _left_over(cells, structure, spread) > least:
+            return
+    if _saturated(_other_terms(_first(cells, _ENOUGH), structure)):
         return  # the other terms would reproduce any scores: that they do says nothing
     what = (
         f"all its {len(score):,} scores are {cells.score[0]:g}"
@@ -102,6 +108,27 @@ def require_noise(label: str, cells: Cells, structure: Structure) -> None:
     )
 
 
+def _first(cells: Cells, calls: int) -> Cells:
+    """Return the first calls, sorted by scenario; the same cells if they are no more."""
+    if len(cells.score) <= calls:
+        return cells
+    return replace(
+        cells,
+        scenario=cells.scenario[:calls],
+        generation=cells.generation[:calls],
+        judge=cells.judge[:calls],
+        score=cells.score[:calls],
+    )
+
+
+def _left_over(cells: Cells, structure: Structure, spread: float) -> float:
+    """Sum of squares of the scores that the terms outside the residual's sum leave over."""
+    X = _other_terms(cells, structure)
+    score = (cells.score - cells.score.mean()) / spread
+    rest = score - X @ linalg.lsmr(X, score, atol=1e-10, btol=1e-10, maxiter=500)[0]
+    return float((rest**2).sum()) * spread**2
+
+
 def _other_terms(cells: Cells, structure: Structure) -> sparse.csr_matrix:
     """Return indicators of judges and of the levels of all terms outside the residual's sum."""
     calls, one = np.arange(len(cells.score)), np.ones(len(cells.score))
@@ -111,7 +138,7 @@ def _other_terms(cells: Cells, structure: Structure) -> sparse.csr_matrix:
 
 
 def _saturated(X: sparse.csr_matrix) -> bool:
-    """Whether the columns span all scores; the first calls, sorted by scenario, settle it."""
-    some = X[:_ENOUGH].toarray()
+    """Whether the columns span all scores."""
+    some = X.toarray()
     some = some[:, some.any(axis=0)]
     return bool(np.linalg.matrix_rank(some) == len(some))

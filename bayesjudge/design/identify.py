@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bayesjudge.design.cells import Balance, Cells, balance, numbered
+from bayesjudge.design.cells import Balance, Cells, balance
 from bayesjudge.terms import RANDOM_TERMS, in_order, sum_name
 
 IntArray = NDArray[np.int64]
@@ -134,10 +134,7 @@ def levels(cells: Cells, term: str) -> IntArray:
         case "generation":
             return cells.generation
         case "scenario:judge":
-            pairs = cells.scenario * K + cells.judge
-            # A table of many judges may have few of all pairs.
-            few = cells.n_scenarios * K > 8 * len(pairs)
-            return np.unique(pairs, return_inverse=True)[1] if few else numbered(pairs)[1]
+            return cells.pairs()[1]
         case "generation:judge":
             # Sorted by generation and judge, a level begins wherever the number changes.
             starts = np.diff(cells.generation * K + cells.judge, prepend=-1) != 0

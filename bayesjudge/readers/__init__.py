@@ -146,8 +146,8 @@ def _from_files(
         return build(read_table(source, format=format), reading)
     if kind == "json":
         raise ScoreError(
-            f"{source} is one JSON array, which can't be read in parts: save it with one object per "
-            "line (.jsonl), or leave in_parts= out."
+            f"{source} is one JSON array, which can't be read in parts: save it with one object "
+            "per line (.jsonl), or leave in_parts= out."
         )
     return table_of(read_in_parts(source, kind, reading, on_rows), reading, str(source))
 

@@ -127,11 +127,12 @@ def read_partitions(frame: Any, reading: Reading) -> Part:
     ScoreError
         If a partition can't be read.
     """
-    import dask
+    from dask.base import compute
+    from dask.delayed import delayed
 
-    read = dask.delayed(partial(_partition, reading=reading), pure=True)
+    read = delayed(partial(_partition, reading=reading), pure=True)
     tasks = [read(each, number) for number, each in enumerate(frame.to_delayed(), start=1)]
-    found = [part for part in dask.compute(*tasks) if part is not None]
+    found = [part for part in compute(*tasks) if part is not None]  # type: ignore[no-untyped-call]
     if not found:
         raise ScoreError("The Dask DataFrame has no rows; a score table needs one row per call.")
     before = np.cumsum([0] + [part.read for part in found])
