@@ -29,7 +29,8 @@ FORMATS = ("csv", "tsv", "parquet", "jsonl")
 LARGE_FILE = 100 << 20  # bytes from which a text file is read in parts
 LARGE_TABLE = 3_000_000  # rows from which a Parquet file is
 
-ROWS = 250_000  # of a part
+ROWS = 250_000  # of a part, about
+BLOCK_MIN = 1 << 16  # bytes of text read at once, at least
 _ROW_BYTES = 100  # of a line of text, about
 
 
@@ -75,7 +76,6 @@ def read_in_parts(
     kind: str | None,
     reading: Reading,
     on_rows: Callable[[int], None],
-    rows: int = ROWS,
 ) -> Part:
     """Read a file, or all files of a folder, in parts.
 
@@ -89,8 +89,6 @@ def read_in_parts(
         How to understand the rows.
     on_rows : callable
         Called with the rows read so far after each part.
-    rows : int
-        Rows of a part, about.
 
     Raises
     ------
@@ -102,8 +100,9 @@ def read_in_parts(
     read = 0
     for file in files:
         before = read
-        for raw, left_out in _tables(file, kind or told or recognise(file), reading, rows):
-            part = part_of(raw, reading, left_out)
+        for raw, left_out in _tables(file, kind or told or recognise(file), reading, ROWS):
+            here = replace(raw, place=file.name) if path.is_dir() else raw
+            part = part_of(here, reading, left_out)
             parts.append(_moved(part, before))
             read += part.read
             on_rows(read)
@@ -142,7 +141,8 @@ def read_partitions(frame: Any, reading: Reading) -> Part:
 def _partition(frame: pd.DataFrame, number: int, *, reading: Reading) -> Part | None:
     if not len(frame):
         return None
-    return part_of(from_dataframe(frame, f"Partition {number} of the Dask DataFrame"), reading)
+    raw = from_dataframe(frame, "The Dask DataFrame")
+    return part_of(replace(raw, place=f"partition {number}"), reading)
 
 
 def _moved(part: Part, rows: int) -> Part:
@@ -217,7 +217,7 @@ def _delimited(
         try:
             reader = arrow_csv.open_csv(
                 counted,
-                read_options=arrow_csv.ReadOptions(block_size=max(rows * _ROW_BYTES, 1 << 16)),
+                read_options=arrow_csv.ReadOptions(block_size=max(rows * _ROW_BYTES, BLOCK_MIN)),
                 parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
                 convert_options=arrow_csv.ConvertOptions(
                     column_types=dict.fromkeys(written, pa.string()),
@@ -231,19 +231,27 @@ def _delimited(
                     yield _shifted(RawTable(frame, str(path), textual=True), offset), left_out
                     offset += len(batch)
         except pa.ArrowInvalid as error:
-            raise ScoreError(f"{path} can't be read: {error}.") from None
-        if counted.odd:
-            raise ScoreError(
-                f"{path} has an unmatched quotation mark: it holds an odd number of them, so one "
-                "is never closed. Close it, or write it twice if it is part of the text."
-            )
+            _refuse_odd(path, counted)
+            raise ScoreError(f"{path} can't be read: {str(error).rstrip('.')}.") from None
+        _refuse_odd(path, counted)
+
+
+def _refuse_odd(path: Path, counted: _Quotes) -> None:
+    """Refuse a quotation mark that is never closed: it would swallow the rows after it."""
+    if counted.odd:
+        raise ScoreError(
+            f"{path} has an unmatched quotation mark: it holds an odd number of them, so one is "
+            "never closed. Close it, or write it twice if it is part of the text."
+        )
 
 
 def _header(path: Path, delimiter: str) -> list[str]:
     with path.open(encoding="utf-8-sig", newline="") as text:
         try:
             return next((row for row in csv.reader(text, delimiter=delimiter) if row), [])
-        except (csv.Error, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
+            raise ScoreError(f"{path} is not UTF-8: {error.reason}. Save it as UTF-8.") from None
+        except csv.Error as error:
             raise ScoreError(f"The header of {path} can't be read: {error}.") from None
 
 

@@ -31,6 +31,8 @@ class RawTable:
         The line of the file on which each row starts, where that is known.
     offset : int
         Rows of the input before the first of these, where it is read in parts.
+    place : str
+        Which of several inputs this is, such as a file of a folder; blank if it is the only one.
     textual : bool
         Whether every cell is text because the format has no types (CSV, TSV).
     """
@@ -40,6 +42,7 @@ class RawTable:
     lines: npt.NDArray[np.int64] | None = None
     textual: bool = False
     offset: int = 0
+    place: str = ""
 
     def __post_init__(self) -> None:
         check_columns([str(name) for name in self.frame.columns], self.source)
@@ -51,10 +54,10 @@ class RawTable:
 
     def at(self, index: int) -> str:
         """Name a row of the input: 1-based among the data rows, and its line if known."""
-        line = (
-            "" if self.lines is None else f" (line {self.lines[index - self.offset]:,} of the file)"
-        )
-        return f"row {index + 1:,}{line}"
+        row = f"row {index + 1:,}" + (f" of {self.place}" if self.place else "")
+        if self.lines is None:
+            return row
+        return f"{row} (line {self.lines[index - self.offset]:,} of the file)"
 
     def first(self, indices: npt.NDArray[np.int64], limit: int = 5) -> str:
         """Name the first few of some rows."""
