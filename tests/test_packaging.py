@@ -78,7 +78,11 @@ def test_the_wheel_has_the_command_and_the_dependencies(wheel):
     info = f"bayesjudge-{VERSION}.dist-info"
     assert b"bayesjudge = bayesjudge.cli:main" in held[f"{info}/entry_points.txt"]
     metadata = held[f"{info}/METADATA"].decode()
-    assert metadata.count("Requires-Dist: ") == len(PROJECT["project"]["dependencies"])
+    project = PROJECT["project"]
+    extras = project["optional-dependencies"]
+    wanted = len(project["dependencies"]) + sum(map(len, extras.values()))
+    assert metadata.count("Requires-Dist: ") == wanted
+    assert metadata.count("Provides-Extra: ") == len(extras)
     assert f"Version: {VERSION}" in metadata
 
 

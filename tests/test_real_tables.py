@@ -12,6 +12,8 @@ def agrees(scores, reml=None, rel=5e-5, **options):
     """Fit, and hold the posterior against REML and REML against given values."""
     tree = bj.fit(scores, seed=1, **options)
     assert tree.attrs["verdict"] == "passed", tree.attrs["problems"]
+    assert tree.attrs["psis_problem"] == ""
+    assert tree.attrs["psis_disagreement"] < 4.5, tree.attrs["psis_disagreement_of"]
     table = bj.compare(tree)
     interior = table["reml"] > 0
     near = (table["mean"] - table["reml"]).abs() < table["sd"]
