@@ -248,8 +248,9 @@ def _refuse(
         raise FitError(f"there is no engine {engine!r}. Engines: {', '.join(ENGINES)}.")
     if engine == "psis" and family == "cumulative":
         raise FitError(
-            "engine='psis' is for linear models: an ordinal one has too many parameters for it. "
-            "Leave it out (--engine nuts)."
+            "engine='psis' is for linear models: with the thresholds of an ordinal one, too few "
+            "draws carry all the weight (k-hat of 1 to 5 on common panels). Leave it out "
+            "(--engine nuts)."
         )
     for name, value, least in (("chains", chains, 1), ("draws", draws, 4), ("tune", tune, 1)):
         require_whole(name, value, least, error=FitError)

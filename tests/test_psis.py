@@ -265,7 +265,7 @@ class TestFit:
         assert "k-hat" in tree.attrs["psis_problem"]
 
     def test_not_for_an_ordinal_model(self):
-        with pytest.raises(FitError, match="too many parameters"):
+        with pytest.raises(FitError, match="too few draws carry all the weight"):
             bj.fit(levels_table(), "ordinal", engine="psis")
 
 

@@ -264,7 +264,7 @@ def read_components(file: str | None, stage: Any, options: dict[str, Any]) -> Re
         from bayesjudge.tree import load
 
         return Read(load(str(file)))
-    scores = read(str(file), options)
+    scores = read(str(file), options, stage)
     if by == "fit":
         from bayesjudge.fitting import fit
 

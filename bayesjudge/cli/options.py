@@ -103,8 +103,18 @@ def reading(command: Command) -> Command:
     return click.argument("file", metavar="FILE", is_eager=True)(how_to_read(command))
 
 
-def read(file: str, options: dict[str, Any]) -> ScoreTable:
-    """Read the table that the shared options describe, taking them out of `options`."""
+def read(
+    file: str, options: dict[str, Any], stage: Callable[[str], None] | None = None
+) -> ScoreTable:
+    """Read the table that the shared options describe, taking them out of `options`.
+
+    A `stage` tells the progress of large files; without one, this shows it.
+    """
+    if stage is None:
+        from bayesjudge.cli import show
+
+        with show.stages() as shown:
+            return read(file, options, shown)
     from bayesjudge.readers import read_scores
 
     names = ("columns", "judges", "model_name", "judge_name", "where", "scale", "levels")
@@ -116,6 +126,7 @@ def read(file: str, options: dict[str, Any]) -> ScoreTable:
         outside=options.pop("outside"),
         repeats=options.pop("repeats"),
         missing=list(missing) or None,
+        on_rows=lambda rows: stage(f"reading {file} in parts: {rows:,} rows"),
         **taken,
     )
 
