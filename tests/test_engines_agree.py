@@ -1,12 +1,15 @@
 """Both engines sample one posterior: means, spread and tails, on every kind of design."""
 
 import numpy as np
+import pymc as pm
 import pytest
 from panels import crossed, cyclic, table_of, thinned
 
 import bayesjudge as bj
 from bayesjudge.engines import nuts
+from bayesjudge.engines.draws import Sampling
 from bayesjudge.layout import lay_out
+from bayesjudge.models import build, families, to_sigma
 from bayesjudge.specs import read_spec
 
 DESIGNS = {
@@ -109,6 +112,24 @@ class TestCompiledOnce:
         ]
         graphs = [nuts.Graph(layout) for layout in tables]
         assert len(set(graphs)) == len(graphs)
+
+    def test_the_draws_are_those_of_pymc(self):
+        layout = lay_out(table_of(crossed(8, 2, 3), seed=7), read_spec("linear-paper"))
+        found = nuts.sample(layout, Sampling(3, chains=2, draws=40, tune=40))
+        tree = pm.sample(
+            draws=40,
+            tune=40,
+            chains=2,
+            random_seed=3,
+            nuts_sampler="nutpie",
+            target_accept=nuts.TARGET_ACCEPT,
+            progressbar=False,
+            compute_convergence_checks=False,
+            model=build(layout),
+        )
+        (name,) = families(layout)
+        expected = to_sigma(layout, name, tree["posterior"][name].to_numpy())
+        np.testing.assert_allclose(found.values, expected, rtol=1e-12)
 
     def test_the_reused_one_gives_the_same_draws(self):
         scores = table_of(thinned(crossed(9, 2, 3), 0.8), seed=5)

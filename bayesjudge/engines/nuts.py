@@ -43,7 +43,8 @@ def sample(layout: Layout, how: Sampling) -> Draws:
         tune=how.tune,
         chains=how.chains,
         cores=min(how.chains, os.cpu_count() or 1),
-        seed=how.seed,
+        # As `pymc.sample` seeds nutpie, so that both give the same draws.
+        seed=int(np.random.default_rng(how.seed).spawn(1)[0].integers(2**30)),
         target_accept=TARGET_ACCEPT,
         progress_bar=how.progress,
     )
