@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -48,6 +49,15 @@ class Job:
         Lowest and highest score, and the step between levels where there is one.
     example : str
         The bundled panel that the table is, or the first part of; nothing if it's drawn here.
+    task : str
+        "fit", "many" (a fit of its own for each evaluated model, written to a folder), or "help"
+        (the command line says what it can do: the table isn't read).
+    parquet : bool
+        Whether tools in Python read the table from Parquet. Those in R read CSV.
+    limit : float
+        Seconds after which a run is ended.
+    runs : int
+        Runs of each tool for one that is asked for.
     """
 
     name: str
@@ -63,6 +73,15 @@ class Job:
     model: str = "gaussian"
     scale: tuple[float, ...] = SCALE
     example: str = ""
+    task: str = "fit"
+    parquet: bool = False
+    limit: float = 900.0
+    runs: int = 1
+
+    @property
+    def kind(self) -> str:
+        """What decides which tools can do it."""
+        return self.model if self.task == "fit" else self.task
 
     def table(self) -> pd.DataFrame:
         """Draw the table: the same on every machine."""
@@ -72,14 +91,20 @@ class Job:
         if self.model == "ordinal":
             return self._ordinal(rng)
         together = pd.concat(
-            [self._one(label, rng) for label in list(TRUTHS)[: self.models]], ignore_index=True
+            [self._one(label, truth, rng) for label, truth in self._truths()], ignore_index=True
         )
         gone = rng.permutation(len(together))[: round(self.missing * len(together))]
         return together.drop(index=gone).reset_index(drop=True)
 
-    def _one(self, label: str, rng: np.random.Generator) -> pd.DataFrame:
+    def _truths(self) -> list[tuple[str, tuple[float, ...]]]:
+        if self.task != "many":
+            return list(TRUTHS.items())[: self.models]
+        in_turn = zip(range(self.models), cycle(TRUTHS.values()), strict=False)
+        return [(f"panel{t:04d}", truth) for t, truth in in_turn]
+
+    def _one(self, label: str, truth: tuple[float, ...], rng: np.random.Generator) -> pd.DataFrame:
         n, m, K = self.scenarios, self.generations, self.judges
-        scenario, generation, judge, interaction, residual, mean = TRUTHS[label]
+        scenario, generation, judge, interaction, residual, mean = truth
         offsets = rng.standard_normal(K)
         offsets -= offsets.mean()
         offsets *= np.sqrt(judge / np.mean(offsets**2))
@@ -128,12 +153,16 @@ def _long(label: str, score: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "model": label,
-            "scenario": [f"s{x:03d}" for x in i],
-            "generation": [f"g{x:02d}" for x in j],
-            "judge": [f"j{x:02d}" for x in k],
+            "scenario": _labels("s{:03d}", i),
+            "generation": _labels("g{:02d}", j),
+            "judge": _labels("j{:02d}", k),
             "score": score.ravel(),
         }
     )
+
+
+def _labels(form: str, index: np.ndarray) -> np.ndarray:
+    return np.array([form.format(x) for x in range(index.max() + 1)], dtype=object)[index]
 
 
 JOBS = {
@@ -152,6 +181,32 @@ JOBS = {
             *(1, 80, 10, 5, 0.1, True, 13),
         ),
         Job("small", "one model, 20 x 2 x 3 = 120 scores", 1, 20, 2, 3, 0.0, False, 14),
+        Job(
+            "large",
+            "one model, 1,000 x 10 x 10 = 100,000 scores, from CSV",
+            *(1, 1000, 10, 10, 0.0, False, 16),
+        ),
+        Job(
+            "million",
+            "one model, 2,000 x 50 x 10 = 1,000,000 scores, from Parquet (lme4: from CSV)",
+            *(1, 2000, 50, 10, 0.0, False, 17),
+            parquet=True,
+            limit=300.0,
+        ),
+        Job(
+            "many",
+            "1,000 fits, each of a panel of its own of 20 x 2 x 3 = 120 scores",
+            *(1000, 20, 2, 3, 0.0, False, 18),
+            task="many",
+        ),
+        Job(
+            "help",
+            "`bayesjudge --help`",
+            *(1, 2, 1, 2, 0.0, False, 19),
+            task="help",
+            limit=60.0,
+            runs=9,
+        ),
         Job(
             "ordinal",
             "one model, 80 x 10 x 5 = 4,000 scores on ten levels",

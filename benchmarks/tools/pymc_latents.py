@@ -15,7 +15,7 @@ import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
 
-from benchmarks.tools.outcome import task, write
+from benchmarks.tools.outcome import read, task, write
 
 CHAINS, DRAWS = 4, 1000
 TUNE = 500  # of the tuned variant: the default of bayesjudge
@@ -138,7 +138,7 @@ def sampled(model: pm.Model, variant: str, seed: int) -> tuple[xr.Dataset, int, 
 
 def main() -> None:
     job = task()
-    frame = pd.read_csv(job.table)
+    frame = read(job.table)
     model = build(frame, job.scale, job.interaction, centred=job.variant == "tuned")
     posterior, divergences, settings = sampled(model, job.variant, job.seed)
     models = list(pd.unique(frame["model"]))
