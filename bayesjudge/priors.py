@@ -168,7 +168,12 @@ class Prior:
 
         A standard normal variable becomes one with this prior.
         """
-        base, z = self._base(), np.asarray(z, dtype=np.float64)
+        z = np.asarray(z, dtype=np.float64)
+        if self.dist == "HalfNormal":  # without SciPy's detour, which takes ten times as long
+            near_zero = np.sqrt(2) * special.erfinv(special.ndtr(z))
+            far = -special.ndtri(0.5 * special.ndtr(-z))
+            return np.asarray(self.kwargs["sigma"] * np.where(z < 0, near_zero, far))
+        base = self._base()
         share = 0.5 if self._family().folded else 1.0
         # From the nearer end, where probabilities keep their digits.
         low = base.ppf(1 - share + share * special.ndtr(np.minimum(z, 0.0)))

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +75,7 @@ def identify(cells: Cells, terms: Iterable[str]) -> Structure:
     wanted = in_order(terms)
     random = [term for term in wanted if term in RANDOM_TERMS]
     sizes = balance(cells)
-    gram = _gram(cells if sizes is None else _smallest(sizes), random)
+    gram = _gram(cells, random) if sizes is None else _balanced_gram(sizes, tuple(random))
     absent = [term for k, term in enumerate(random) if gram[k][k] == 0]
     groups = [group for group in _groups(gram) if gram[group[0]][group[0]] != 0]
     blocks = [tuple(random[k] for k in group) for group in groups]
@@ -90,18 +91,21 @@ def identify(cells: Cells, terms: Iterable[str]) -> Structure:
     return Structure(tuple(first), in_order(absent), tuple(entangled))
 
 
-def _smallest(sizes: Balance) -> Cells:
-    """Return the smallest balanced table that tells the same terms apart.
+def _balanced_gram(sizes: Balance, terms: tuple[str, ...]) -> list[list[int]]:
+    """Return the inner products of the smallest balanced table that tells the same terms apart.
 
     The basis matrices of a balanced table share their eigenspaces, the strata. Which of them are
     alike, vanish or are tied depends on which strata have degrees of freedom, and those of sizes
     of two or more are the same.
     """
-    shape = [
-        min(size, 2) for size in (sizes.scenarios, sizes.generations, sizes.judges, sizes.repeats)
-    ]
+    counts = (sizes.scenarios, sizes.generations, sizes.judges, sizes.repeats)
+    return _gram_of(tuple(min(count, 2) for count in counts), terms)
+
+
+@cache  # sixteen shapes, by the terms asked for
+def _gram_of(shape: tuple[int, ...], terms: tuple[str, ...]) -> list[list[int]]:
     scenario, answer, judge, _ = (axis.ravel() for axis in np.indices(shape))
-    return Cells(
+    cells = Cells(
         model=0,
         scenario=scenario,
         generation=scenario * shape[1] + answer,
@@ -111,6 +115,7 @@ def _smallest(sizes: Balance) -> Cells:
         generation_ids=np.arange(shape[0] * shape[1]),
         judge_ids=np.arange(shape[2]),
     )
+    return _gram(cells, list(terms))
 
 
 def sizes_of(cells: Cells, structure: Structure) -> dict[str, int | list[str]]:

@@ -73,8 +73,7 @@ def groups(scores: ScoreTable, by: str) -> Iterator[tuple[str, ScoreTable]]:
         raise BayesJudgeError(
             f"by = {by!r} is no column of the table. Columns: {quoted(scores.frame.columns)}."
         )
-    for value in scores.frame[by].dropna().unique():
-        yield str(value), scores.where(f"{by} == {value!r}")
+    yield from scores.split(by)
 
 
 def fit_many(

@@ -17,7 +17,7 @@ from bayesjudge.scores.where import filter_notes, rows_where
 from bayesjudge.wording import counted, did_you_mean, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from bayesjudge.scores.scale import Scale
 
@@ -196,6 +196,46 @@ class ScoreTable:
         """
         keep = rows_where(self.frame, expression, {})
         return self._restricted(keep, filter_notes(expression, int(keep.sum()), len(keep)))
+
+    def split(self, by: str) -> Iterator[tuple[str, ScoreTable]]:
+        """Cut the table by a column; the scale stays.
+
+        Parameters
+        ----------
+        by : str
+            The name of a column of `frame`.
+
+        Yields
+        ------
+        str, ScoreTable
+            Each value of the column, in order of appearance, and the rows that have it.
+
+        Raises
+        ------
+        ScoreError
+            If rows have no value in the column, or all scores of a value are missing.
+        """
+        codes, values = pd.factorize(self.frame[by])
+        there = np.bincount(
+            codes[(codes >= 0) & self.frame["score"].notna()], minlength=len(values)
+        )
+        empty = [
+            str(value) for value, count in zip(values.tolist(), there, strict=True) if not count
+        ]
+        if (codes < 0).any() or empty:
+            what = (
+                f"the scores of {by} {quoted(empty, limit=5)} are all missing"
+                if empty
+                else f"{counted(int((codes < 0).sum()), 'row has', 'rows have')} no {by}"
+            )
+            raise ScoreError(f"The table can't be cut by {by}: {what}. Leave those rows out first.")
+        order = np.argsort(codes, kind="stable")
+        starts = np.searchsorted(codes[order], np.arange(len(values) + 1))
+        for k, value in enumerate(values.tolist()):
+            rows = order[starts[k] : starts[k + 1]]
+            frame = self.frame.iloc[rows].reset_index(drop=True)
+            note = f"The rows with {by} {str(value)!r}: {len(rows):,} of {len(self.frame):,}."
+            yield str(value), replace(self, frame=frame, notes=(*self.notes, note), **encode(frame))
 
     def __repr__(self) -> str:
         kind = "declared" if self.scale_declared else "observed"

@@ -98,8 +98,11 @@ def _log_prior(layout: Layout, posterior: xr.Dataset) -> xr.Dataset:
     for name, prior in priors.items():
         values = posterior[name]
         density = log_prior_where_known(prior, values.to_numpy())
-        terms[name] = values.copy(data=density).drop_attrs()
-    return xr.Dataset(terms)
+        terms[name] = (values.dims, density)
+    dims = {dim for own, _ in terms.values() for dim in own}
+    return xr.Dataset(
+        terms, coords={name: posterior[name] for name in posterior.dims if name in dims}
+    )
 
 
 def _strata(layout: Layout) -> xr.Dataset:
