@@ -103,7 +103,7 @@ def fit(
     require_table(scores)
     spec = read_spec(model)
     warm_up = TUNE[spec.family] if tune is None else tune
-    _refuse(engine, spec.family, chains, draws, warm_up, prior_scale, seed)
+    require_settings(engine, spec.family, chains, draws, warm_up, prior_scale, seed)
     say = on_stage or (lambda stage: None)
     if bins is not None and spec.family != "cumulative":
         raise FitError(
@@ -194,7 +194,8 @@ def _linear(
 
 def _diagnosed(contents: Contents, sampled: Draws, found: list[str]) -> Diagnostics:
     if sampled.settings["engine"] == "psis":
-        return diagnose_importance(float(sampled.settings["importance_ess"]), found)
+        effective = float(sampled.settings["importance_ess"])
+        return diagnose_importance(effective, *sampled.values.shape[:2], found)
     return diagnose(contents.groups["posterior"], sampled.stats, found)
 
 
@@ -235,7 +236,7 @@ def _sample(layout: Layout | OrdinalLayout, how: Sampling) -> Draws:
         ) from error
 
 
-def _refuse(
+def require_settings(
     engine: str,
     family: str,
     chains: int,
@@ -244,6 +245,13 @@ def _refuse(
     prior_scale: float,
     seed: int | None,
 ) -> None:
+    """Refuse settings of `fit` that no table could be fitted with.
+
+    Raises
+    ------
+    FitError
+        Saying which is out of range, or does not go with the family of the model.
+    """
     if engine not in ENGINES:
         raise FitError(f"there is no engine {engine!r}. Engines: {', '.join(ENGINES)}.")
     if engine == "psis" and family == "cumulative":
@@ -256,5 +264,7 @@ def _refuse(
         require_whole(name, value, least, error=FitError)
     if not 0 < prior_scale < np.inf:
         raise FitError(f"prior_scale = {prior_scale!r} must be above 0: 2 doubles all priors.")
-    if seed is not None and not 0 <= seed < 2**32:
+    if seed is not None:
+        require_whole("seed", seed, 0, error=FitError)
+    if seed is not None and seed >= 2**32:
         raise FitError(f"seed = {seed!r} must lie between 0 and 4294967295.")

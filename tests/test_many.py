@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -34,6 +35,19 @@ def threads():
 
 def components(path):
     return bj.components(bj.load(path)).to_numpy()
+
+
+def children(pid):
+    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
+    return [int(child) for child in found.stdout.split()]
+
+
+def alive(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
 
 
 class TestOnAnyExecutor:
@@ -123,6 +137,56 @@ class TestOnAnyExecutor:
         tree = bj.load(found.loc["B", "path"])
         assert tree["posterior"]["model"].to_numpy().tolist() == ["B"]
 
+    @pytest.mark.parametrize("values", [[1, 2], [1.5, 2.0], [True, False], ["a b", "it's"]])
+    def test_groups_by_any_column(self, values):
+        frame = frame_of(crossed(6, 2, 3))
+        frame["the turn"] = [values[k % 2] for k in frame["generation"]]
+        scores = bj.read_scores(frame)
+        found = dict(bj.groups(scores, "the turn"))
+        assert list(found) == [str(value) for value in values]
+        assert sum(len(table.calls) for table in found.values()) == len(scores.calls)
+
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            (["a", None], "18 rows have no turn"),
+            ([1, "1"], "in two types"),
+            ([[1], [2]], "more than single values"),
+        ],
+    )
+    def test_groups_that_can_not_be(self, values, message):
+        frame = frame_of(crossed(6, 2, 3))
+        frame["turn"] = [values[k % 2] for k in frame["generation"]]
+        with pytest.raises(bj.ScoreError, match=message):
+            list(bj.groups(bj.read_scores(frame), "turn"))
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"model": "nope"}, "nope"),
+            ({"engine": "x"}, "no engine 'x'"),
+            ({"model": "ordinal"}, "for linear models"),
+            ({"foo": 1}, "'foo' is no option"),
+            ({"draws": 1}, "draws = 1"),
+            ({"workers": 0}, "workers = 0"),
+            ({"seed": -1}, "seed = -1"),
+            ({"seed": None}, "seed = None"),
+            ({"executor": "dask"}, "can't be submitted to"),
+        ],
+    )
+    def test_what_would_fail_for_every_table_is_refused_at_once(
+        self, tables, tmp_path, changes, message
+    ):
+        with pytest.raises(BayesJudgeError, match=message):
+            bj.fit_many(tables, tmp_path, **changes)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_one_table_or_a_list_of_them(self, tables, threads, tmp_path):
+        with pytest.raises(BayesJudgeError, match="tables by key"):
+            bj.fit_many(tables["t0"], tmp_path)
+        with pytest.raises(BayesJudgeError, match=r"pairs .*ScoreTable"):
+            bj.fit_many([tables["t0"]], tmp_path, executor=threads)
+
     def test_a_key_twice(self, tables, threads, tmp_path):
         twice = [("a", tables["t0"]), ("a", tables["t1"])]
         with pytest.raises(BayesJudgeError, match="'a' comes twice"):
@@ -138,10 +202,6 @@ class TestOnAnyExecutor:
         (tmp_path / "file").write_text("", encoding="utf-8")
         with pytest.raises(BayesJudgeError, match="can't make the folder"):
             bj.fit_many(tables, tmp_path / "file")
-
-    def test_an_option_that_is_none(self, tables, threads, tmp_path):
-        found = bj.fit_many({"t0": tables["t0"]}, tmp_path, executor=threads, chain=3)
-        assert "unexpected keyword argument 'chain'" in found.loc["t0", "error"]
 
 
 @pytest.mark.parametrize("keys", [("A", "a"), ("x/y", "x_y"), ("", " "), ("é" * 300, "é" * 301)])
@@ -188,8 +248,13 @@ class TestProcesses:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and len(list(out.glob("*.nc"))) < 3:
             time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGKILL)
+        workers = children(process.pid)
+        process.kill()  # the parent alone: its workers see that it is gone
         process.wait()
+        deadline = time.monotonic() + 30
+        while any(alive(pid) for pid in workers) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert not any(alive(pid) for pid in workers)
         there = list(out.glob("*.nc"))
         assert 3 <= len(there) < 40
         for path in there:  # what is there is whole

@@ -156,6 +156,24 @@ class TestFiles:
         (folder / "_SUCCESS").touch()
         assert_same(read_scores(folder), read_scores(written(table, tmp_path / "all.parquet")))
 
+    def test_labels_of_two_types_are_one(self, tmp_path):
+        lines = [
+            {"model": "a", "scenario": scenario, "judge": judge, "score": 1}
+            for scenario, judge in ((1, "j"), ("1", "k"), (1.0, "l"), (2, "j"))
+        ]
+        path = tmp_path / "scores.jsonl"
+        path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+        found = read_scores(path, in_parts=True)
+        assert_same(found, read_scores(path))
+        assert found.scenarios == ("1", "2")
+
+    def test_an_index_of_pandas_is_no_column(self, tmp_path):
+        path = tmp_path / "scores.parquet"
+        panel()[lambda t: t["score"] > 3].to_parquet(path)
+        found, expected = read_scores(path, in_parts=True), read_scores(path)
+        assert_same(found, expected)
+        assert found.notes == expected.notes
+
     def test_no_generation_column(self, tmp_path):
         table = panel()[lambda t: t["generation"] == 0].drop(columns="generation")
         path = written(table, tmp_path / "scores.csv")
@@ -230,6 +248,18 @@ class TestRefusals:
         written(panel(), tmp_path / "b.parquet")
         with pytest.raises(bj.ScoreError, match="it holds csv, parquet"):
             read_scores(tmp_path)
+
+    def test_folders_have_their_own_reasons(self, tmp_path):
+        (tmp_path / "deeper").mkdir()
+        with pytest.raises(bj.ScoreError, match="files in the folders in it are not looked for"):
+            read_scores(tmp_path)
+        with pytest.raises(bj.ScoreError, match="folders are read in parts"):
+            read_scores(tmp_path, in_parts=False)
+        (tmp_path / "a.csv").touch()
+        with pytest.raises(bj.ScoreError, match=r"a\.csv is empty"):
+            read_scores(tmp_path)
+        with pytest.raises(bj.ScoreError, match="True, False or left out"):
+            read_scores(tmp_path, in_parts="yes")
 
     def test_a_row_of_a_folder_is_named_with_its_file(self, tmp_path):
         written(panel(), tmp_path / "a.csv")

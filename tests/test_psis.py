@@ -264,6 +264,11 @@ class TestFit:
         assert np.isnan(tree.attrs["psis_disagreement"])
         assert "k-hat" in tree.attrs["psis_problem"]
 
+    def test_a_handful_of_draws_is_not_enough(self, scores):
+        tree = bj.fit(scores, engine="psis", seed=1, draws=4)
+        assert tree.attrs["verdict"] == "failed"
+        assert "effective draws" in tree.attrs["problems"]
+
     def test_not_for_an_ordinal_model(self):
         with pytest.raises(FitError, match="too few draws carry all the weight"):
             bj.fit(levels_table(), "ordinal", engine="psis")

@@ -101,18 +101,29 @@ def diagnose(posterior: xr.Dataset, stats: xr.Dataset, found: Sequence[str] = ()
     )
 
 
-def diagnose_importance(effective: float, found: Sequence[str] = ()) -> Diagnostics:
+def diagnose_importance(
+    effective: float, chains: int, draws: int, found: Sequence[str] = ()
+) -> Diagnostics:
     """Judge a fit by importance sampling, whose draws are independent of each other.
 
     Parameters
     ----------
     effective : float
         Effective number of draws, the least over evaluated models.
+    chains, draws : int
+        Chains, and kept draws in each: no more than those are effective in the end.
     found : sequence of str
         What is wrong with them.
     """
     nan = float("nan")
-    return Diagnostics(nan, effective, nan, 0, nan, tuple(found))
+    least, needed = min(effective, chains * draws), ESS_PER_CHAIN_MIN * chains
+    few = []
+    if least < needed:
+        few = [
+            f"Too few effective draws: {least:.0f} of all are effective ({needed} are wanted). "
+            "Keep more: --draws."
+        ]
+    return Diagnostics(nan, least, nan, 0, nan, (*few, *found))
 
 
 def _flat(posterior: xr.Dataset) -> tuple[xr.DataArray, list[str]]:

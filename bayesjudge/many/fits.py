@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
@@ -15,13 +17,16 @@ from typing import Any
 
 import pandas as pd
 
+from bayesjudge.arguments import require_whole
 from bayesjudge.errors import BayesJudgeError
-from bayesjudge.fitting import fit
+from bayesjudge.fitting import fit, require_settings
 from bayesjudge.many.requests import REQUEST, digest, file_of, seed_of, verdict_if_done
 from bayesjudge.scores import ScoreTable, require_table
+from bayesjudge.specs import read_spec
 from bayesjudge.tree import save
 from bayesjudge.wording import quoted
 
+_WATCH = 1.0  # seconds between looks for the parent of a worker
 _AHEAD = 4  # tables handed out for each worker, so that a long iterable is not read at once
 
 
@@ -71,7 +76,9 @@ def groups(scores: ScoreTable, by: str) -> Iterator[tuple[str, ScoreTable]]:
     require_table(scores)
     if by not in scores.frame:
         raise BayesJudgeError(
-            f"by = {by!r} is no column of the table. Columns: {quoted(scores.frame.columns)}."
+            f"by = {by!r} is no column of the table. Columns: {quoted(scores.frame.columns)}. (Of "
+            "a table that was read in parts no further columns are kept: for a file, say "
+            "in_parts=False.)"
         )
     yield from scores.split(by)
 
@@ -125,10 +132,12 @@ def fit_many(
 
     Notes
     -----
-    A fit is skipped where its file holds one of the same scores, specification, settings and
-    version of the package. When a worker process dies, the tables in work are tried once more, each
-    in a process of its own.
+    The file of a fit is named by its key: another model or other settings belong in another
+    folder, or the fit there is replaced. A fit is skipped where its file holds one of the same
+    scores, specification, settings and version of the package. When a worker process dies, the
+    tables in work are tried once more, each in a process of its own.
     """
+    _refuse(tables, executor, workers, seed, options | {"engine": engine})
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -139,11 +148,14 @@ def fit_many(
     pairs = tables.items() if isinstance(tables, Mapping) else tables
 
     def jobs() -> Iterator[_Job]:
-        for key, scores in pairs:
+        for key, scores in map(_pair, pairs):
             name = str(key)
             if name in outcomes:
                 raise BayesJudgeError(f"the key {name!r} comes twice: each table needs its own.")
-            require_table(scores)
+            try:
+                require_table(scores)
+            except BayesJudgeError as error:
+                raise BayesJudgeError(f"{name!r}: {error}") from None
             outcomes[name] = None
             yield _Job(name, scores, asked | {"seed": seed_of(seed, name)}, file_of(folder, name))
 
@@ -166,6 +178,54 @@ def fit_many(
     index = pd.Index([*outcomes], dtype=str, name="key")
     return pd.DataFrame(
         rows, index=index, columns=["status", "verdict", "seconds", "error", "path"]
+    )
+
+
+def _refuse(
+    tables: object,
+    executor: object,
+    workers: int | None,
+    seed: int,
+    options: Mapping[str, Any],
+) -> None:
+    """Refuse what would fail for every table."""
+    if isinstance(tables, ScoreTable) or not isinstance(tables, Iterable):
+        raise BayesJudgeError(
+            "fit_many takes tables by key: {'key': scores, ...} or pairs of key and table, such as "
+            "bayesjudge.groups(scores, by='model')."
+        )
+    if executor is not None and not hasattr(executor, "submit"):
+        raise BayesJudgeError(
+            f"executor = {executor!r} can't be submitted to: pass a concurrent.futures.Executor, "
+            "such as dask.distributed.Client(...).get_executor()."
+        )
+    if workers is not None:
+        require_whole("workers", workers, 1, error=BayesJudgeError)
+    require_whole("seed", seed, 0, error=BayesJudgeError)
+    known = set(inspect.signature(fit).parameters) - {"scores", "on_stage", "progress", "seed"}
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise BayesJudgeError(
+            f"{quoted(unknown)} is no option of fit. Options: {', '.join(sorted(known))}."
+        )
+    spec = read_spec(options.get("model", "linear"))
+    require_settings(
+        options["engine"],
+        spec.family,
+        options.get("chains", 4),
+        options.get("draws", 1000),
+        options.get("tune") or 1,
+        options.get("prior_scale", 1.0),
+        seed,
+    )
+
+
+def _pair(item: object) -> tuple[Any, Any]:
+    """Take a pair of key and table apart."""
+    if isinstance(item, tuple) and len(item) == 2:
+        return item
+    raise BayesJudgeError(
+        f"an iterable of pairs (key, table) is needed; it gave {type(item).__name__}."
     )
 
 
@@ -220,12 +280,25 @@ def _pool(workers: int) -> Iterator[Executor]:
     """Open a pool of processes; an interruption does not wait for the work in it."""
     # Forked processes would inherit the locks of threads that are not there.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=context, initializer=_end_with, initargs=(os.getpid(),)
+    ) as pool:
         try:
             yield pool
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _end_with(parent: int) -> None:
+    """End this worker when its parent is gone: killed, it could not tell."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _hand_out(

@@ -139,6 +139,13 @@ def _from_files(
     on_rows: Callable[[int], None],
 ) -> ScoreTable:
     kind = _known(format)
+    if in_parts not in (None, True, False):
+        raise ScoreError(f"in_parts={in_parts!r} must be True, False or left out.")
+    if in_parts is False and source.is_dir():
+        raise ScoreError(
+            f"{source} is a folder, and folders are read in parts: leave in_parts= out, or give "
+            "the path of one file in it."
+        )
     if not source.is_dir():
         source = locate(source)
         kind = kind or recognise(source)
@@ -163,7 +170,8 @@ def _known(format: str | None) -> str | None:
 
 def _is_dask(source: object) -> bool:
     """Whether this is a Dask DataFrame, without importing Dask."""
-    return type(source).__module__.startswith("dask") and hasattr(source, "to_delayed")
+    dask = type(source).__module__.startswith("dask")
+    return dask and hasattr(source, "to_delayed") and hasattr(source, "columns")
 
 
 def read_table(source: str | Path, *, format: str | None = None) -> RawTable:

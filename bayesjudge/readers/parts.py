@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from bayesjudge.errors import ScoreError
-from bayesjudge.readers.files import ENDINGS, PARQUET_MAGIC, recognise
+from bayesjudge.readers.files import ENDINGS, PARQUET_MAGIC, locate, recognise
 from bayesjudge.readers.jsonl import frame_of, record_of
 from bayesjudge.scores.columns import COLUMNS, judge_columns, resolve_columns
 from bayesjudge.scores.parts import Part, merge, part_of
@@ -32,6 +33,7 @@ LARGE_TABLE = 3_000_000  # rows from which a Parquet file is
 ROWS = 250_000  # of a part, about
 BLOCK_MIN = 1 << 16  # bytes of text read at once, at least
 _ROW_BYTES = 100  # of a line of text, about
+_UNNAMED_INDEX = re.compile(r"__index_level_[0-9]+__")
 
 
 def is_large(path: Path, kind: str) -> bool:
@@ -57,14 +59,17 @@ def files_in(folder: Path) -> tuple[list[Path], str]:
     ScoreError
         If they are not all of one format that can be read in parts.
     """
-    files = sorted(p for p in folder.iterdir() if p.is_file() and p.name[0] not in "._")
+    inside = sorted(p for p in folder.iterdir() if p.name[0] not in "._")
+    files = [path for path in inside if path.is_file()]
+    nested = " (files in the folders in it are not looked for)" if len(files) < len(inside) else ""
     kinds = sorted(
         {ENDINGS.get(path.suffix.casefold(), path.suffix or path.name) for path in files}
     )
     if len(kinds) != 1 or kinds[0] not in FORMATS:
+        without = "" if files else f" that holds no files{nested}"
         raise ScoreError(
-            f"{folder} is a folder{' that holds no files' if not files else ''}. To read all files "
-            f"in it as one table they must be of one format out of {', '.join(FORMATS)}"
+            f"{folder} is a folder{without}. To read all files in it as one table they must be of "
+            f"one format out of {', '.join(FORMATS)}"
             + (f"; it holds {', '.join(kinds)}." if files else ".")
             + " Otherwise give the path of one file in it."
         )
@@ -99,6 +104,7 @@ def read_in_parts(
     parts: list[Part] = []
     read = 0
     for file in files:
+        locate(file)  # which refuses an empty one
         before = read
         for raw, left_out in _tables(file, kind or told or recognise(file), reading, ROWS):
             here = replace(raw, place=file.name) if path.is_dir() else raw
@@ -185,7 +191,9 @@ def _parquet(path: Path, reading: Reading, rows: int) -> Iterator[tuple[RawTable
     offset = 0
     try:
         file = parquet.ParquetFile(path)
-        names = file.schema_arrow.names
+        # An index without a name, as pandas writes it, is no column.
+        written = file.schema_arrow.names
+        names = [name for name in written if not _UNNAMED_INDEX.fullmatch(name)]
         check_columns(names, str(path))
         kept = _needed(names, reading)
         left_out = tuple(name for name in names if name not in kept)

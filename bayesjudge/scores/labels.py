@@ -55,6 +55,10 @@ def text_codes(values: pd.Series) -> tuple[npt.NDArray[np.int64], list[str]]:
     else:
         codes, uniques = pd.factorize(values)
     texts = [_text(value) for value in uniques.tolist()]
+    if len(set(texts)) < len(texts):  # the number 1 and the text "1" are one label
+        first = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        same = np.array([*(first[text] for text in texts), -1])
+        codes, texts = same[codes], list(first)
     blank = np.array([not text.strip() for text in texts], dtype=bool)
     if blank.any():
         codes = np.where(np.append(blank, False)[codes], -1, codes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -215,13 +216,20 @@ class ScoreTable:
         ScoreError
             If rows have no value in the column, or all scores of a value are missing.
         """
-        codes, values = pd.factorize(self.frame[by])
-        there = np.bincount(
-            codes[(codes >= 0) & self.frame["score"].notna()], minlength=len(values)
-        )
-        empty = [
-            str(value) for value, count in zip(values.tolist(), there, strict=True) if not count
-        ]
+        try:
+            codes, values = pd.factorize(self.frame[by])
+        except TypeError:  # lists and the like
+            raise ScoreError(f"The column {by!r} holds more than single values.") from None
+        names = [str(value) for value in values.tolist()]
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise ScoreError(
+                f"The column {by!r} holds {quoted(twice, limit=5)} in two types, such as a text "
+                "and a number. Make them the same."
+            )
+        present = codes[(codes >= 0) & self.frame["score"].notna().to_numpy()]
+        there = np.bincount(present, minlength=len(names))
+        empty = [name for name, count in zip(names, there, strict=True) if not count]
         if (codes < 0).any() or empty:
             what = (
                 f"the scores of {by} {quoted(empty, limit=5)} are all missing"
@@ -230,12 +238,12 @@ class ScoreTable:
             )
             raise ScoreError(f"The table can't be cut by {by}: {what}. Leave those rows out first.")
         order = np.argsort(codes, kind="stable")
-        starts = np.searchsorted(codes[order], np.arange(len(values) + 1))
-        for k, value in enumerate(values.tolist()):
+        starts = np.searchsorted(codes[order], np.arange(len(names) + 1))
+        for k, name in enumerate(names):
             rows = order[starts[k] : starts[k + 1]]
             frame = self.frame.iloc[rows].reset_index(drop=True)
-            note = f"The rows with {by} {str(value)!r}: {len(rows):,} of {len(self.frame):,}."
-            yield str(value), replace(self, frame=frame, notes=(*self.notes, note), **encode(frame))
+            note = f"The rows with {by} {name!r}: {len(rows):,} of {len(self.frame):,}."
+            yield name, replace(self, frame=frame, notes=(*self.notes, note), **encode(frame))
 
     def __repr__(self) -> str:
         kind = "declared" if self.scale_declared else "observed"
