@@ -195,7 +195,8 @@ def _linear(
 def _diagnosed(contents: Contents, sampled: Draws, found: list[str]) -> Diagnostics:
     if sampled.settings["engine"] == "psis":
         effective = float(sampled.settings["importance_ess"])
-        return diagnose_importance(effective, *sampled.values.shape[:2], found)
+        chains, draws = sampled.values.shape[:2]
+        return diagnose_importance(effective, chains, draws, found)
     return diagnose(contents.groups["posterior"], sampled.stats, found)
 
 

@@ -140,7 +140,7 @@ class TestOnAnyExecutor:
     @pytest.mark.parametrize("values", [[1, 2], [1.5, 2.0], [True, False], ["a b", "it's"]])
     def test_groups_by_any_column(self, values):
         frame = frame_of(crossed(6, 2, 3))
-        frame["the turn"] = [values[k % 2] for k in frame["generation"]]
+        frame["the turn"] = [values[k % 2] for k in range(len(frame))]
         scores = bj.read_scores(frame)
         found = dict(bj.groups(scores, "the turn"))
         assert list(found) == [str(value) for value in values]
@@ -156,7 +156,7 @@ class TestOnAnyExecutor:
     )
     def test_groups_that_can_not_be(self, values, message):
         frame = frame_of(crossed(6, 2, 3))
-        frame["turn"] = [values[k % 2] for k in frame["generation"]]
+        frame["turn"] = [values[k % 2] for k in range(len(frame))]
         with pytest.raises(bj.ScoreError, match=message):
             list(bj.groups(bj.read_scores(frame), "turn"))
 

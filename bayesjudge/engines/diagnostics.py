@@ -117,13 +117,12 @@ def diagnose_importance(
     """
     nan = float("nan")
     least, needed = min(effective, chains * draws), ESS_PER_CHAIN_MIN * chains
-    few = []
-    if least < needed:
-        few = [
-            f"Too few effective draws: {least:.0f} of all are effective ({needed} are wanted). "
-            "Keep more: --draws."
-        ]
-    return Diagnostics(nan, least, nan, 0, nan, (*few, *found))
+    few = (
+        f"Too few effective draws: {least:.0f} of all are effective ({needed} are wanted). Keep "
+        "more: --draws."
+    )
+    problems = (few, *found) if least < needed else tuple(found)
+    return Diagnostics(nan, least, nan, 0, nan, problems)
 
 
 def _flat(posterior: xr.Dataset) -> tuple[xr.DataArray, list[str]]:
