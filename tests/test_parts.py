@@ -208,7 +208,9 @@ class TestRefusals:
         [
             ("model,scenario,judge,score\n", "no rows"),
             ("model,scenario,score\na,1,3\n", "no column 'judge'"),
-            ("model,scenario,judge,score\na,1,j,3\na,2,j\n", "can't be read.*columns"),
+            ("model,scenario,judge,score\na,1,j,3\na,2,j\n", "line 3 has 3 fields, and the header"),
+            ("model;scenario;judge;score\na;1;j;3\n", "separated by semicolons"),
+            (" \n\n", "no rows"),
             ('model,scenario,judge,score\na,1,j,3\na,"2,j,3\n', "never closed"),
             ("model,scenario,judge,score\na,1,j,3\na,\0,j,3\n", "binary"),
             ("model,model,judge,score\na,1,j,3\n", "duplicated column names"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from dataclasses import replace
@@ -15,6 +14,7 @@ import pandas as pd
 from bayesjudge.errors import ScoreError
 from bayesjudge.readers.files import ENDINGS, PARQUET_MAGIC, locate, recognise
 from bayesjudge.readers.jsonl import frame_of, record_of
+from bayesjudge.readers.tables import header_of, uneven_row
 from bayesjudge.scores.columns import COLUMNS, judge_columns, resolve_columns
 from bayesjudge.scores.parts import Part, merge, part_of
 from bayesjudge.scores.raw import RawTable, check_columns, from_dataframe
@@ -240,7 +240,10 @@ def _delimited(
                     offset += len(batch)
         except pa.ArrowInvalid as error:
             _refuse_odd(path, counted)
-            raise ScoreError(f"{path} can't be read: {str(error).rstrip('.')}.") from None
+            with path.open(encoding="utf-8-sig", newline="", errors="replace") as text:
+                uneven = uneven_row(text, delimiter, len(names), path)
+            said = uneven or f"{path} can't be read: {str(error).rstrip('.')}."
+            raise ScoreError(said) from None
         _refuse_odd(path, counted)
 
 
@@ -256,11 +259,11 @@ def _refuse_odd(path: Path, counted: _Quotes) -> None:
 def _header(path: Path, delimiter: str) -> list[str]:
     with path.open(encoding="utf-8-sig", newline="") as text:
         try:
-            return next((row for row in csv.reader(text, delimiter=delimiter) if row), [])
+            return header_of(text, delimiter, path)
         except UnicodeDecodeError as error:
             raise ScoreError(f"{path} is not UTF-8: {error.reason}. Save it as UTF-8.") from None
-        except csv.Error as error:
-            raise ScoreError(f"The header of {path} can't be read: {error}.") from None
+        except StopIteration:
+            raise ScoreError(f"{path} is empty: it holds nothing but blank space.") from None
 
 
 class _Quotes(io.RawIOBase):

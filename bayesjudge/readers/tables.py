@@ -15,6 +15,7 @@ from bayesjudge.scores.raw import RawTable, check_columns, from_dataframe
 from bayesjudge.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 _BLOCK = 1 << 26  # bytes; one record must fit into a block
@@ -35,7 +36,7 @@ def read_delimited(path: Path, delimiter: str) -> RawTable:
     from pyarrow import csv as arrow_csv
 
     text = read_text(path)
-    written = _header(text, delimiter, path)
+    written = header_of(io.StringIO(text, newline=""), delimiter, path)
     names = [name.strip() or f"Unnamed: {i}" for i, name in enumerate(written)]
     check_columns(names, str(path))
     _check_quotes(text, delimiter, path)
@@ -51,7 +52,8 @@ def read_delimited(path: Path, delimiter: str) -> RawTable:
         )
     except pa.ArrowInvalid as error:
         raise ScoreError(
-            _uneven(text, delimiter, len(names), path) or f"{path} can't be read: {error}."
+            uneven_row(io.StringIO(text, newline=""), delimiter, len(names), path)
+            or f"{path} can't be read: {error}."
         ) from None
     frame = table.rename_columns(names).to_pandas()
     return RawTable(frame, str(path), lines=_lines(data, len(frame)), textual=True)
@@ -78,8 +80,15 @@ def read_parquet(path: Path) -> RawTable:
     return from_dataframe(frame, str(path))
 
 
-def _header(text: str, delimiter: str, path: Path) -> list[str]:
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+def header_of(lines: Iterable[str], delimiter: str, path: Path) -> list[str]:
+    """Read the names in the first row that is not blank, as they are written.
+
+    Raises
+    ------
+    ScoreError
+        If it can't be read, or its columns are separated by something else.
+    """
+    rows = csv.reader(lines, delimiter=delimiter)
     try:
         header = next(row for row in rows if row)
     except csv.Error as error:
@@ -116,9 +125,9 @@ def _check_quotes(text: str, delimiter: str, path: Path) -> None:
         ) from None
 
 
-def _uneven(text: str, delimiter: str, width: int, path: Path) -> str | None:
-    """Find the first row that is longer or shorter than the header."""
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+def uneven_row(lines: Iterable[str], delimiter: str, width: int, path: Path) -> str | None:
+    """Say which row is the first that is longer or shorter than the header, if one is."""
+    rows = csv.reader(lines, delimiter=delimiter)
     start = 1
     try:
         for row in rows:

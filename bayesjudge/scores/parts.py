@@ -16,11 +16,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from bayesjudge.errors import ScoreError
-from bayesjudge.scores.columns import COLUMNS, FACETS, arrange, resolve_columns
+from bayesjudge.scores.columns import COLUMNS, FACETS, resolve_columns
 from bayesjudge.scores.labels import label_codes
 from bayesjudge.scores.missing import parsed_scores, verdicts_note
 from bayesjudge.scores.raw import RawTable
-from bayesjudge.scores.reading import Reading, validated
+from bayesjudge.scores.reading import Reading, arranged, validated
 from bayesjudge.scores.where import filter_notes, rows_where
 from bayesjudge.wording import quoted
 
@@ -86,14 +86,7 @@ def part_of(raw: RawTable, reading: Reading, left_out: tuple[str, ...] = ()) -> 
     frame = raw.frame
     if reading.where is not None:
         frame = frame[rows_where(frame, reading.where, renamed)]
-    tidy = arrange(
-        frame,
-        renamed,
-        judges=reading.judges,
-        model_name=reading.model_name,
-        judge_name=reading.judge_name,
-        textual=raw.textual,
-    )
+    tidy = arranged(frame, renamed, reading, textual=raw.textual)
     labels: dict[str, tuple[str, ...]] = {}
     codes: dict[str, CodeArray] = {}
     for facet in [facet for facet in FACETS if facet in tidy.columns]:

@@ -134,15 +134,21 @@ def _tidy(raw: RawTable, reading: Reading) -> tuple[pd.DataFrame, list[str]]:
         keep = rows_where(frame, reading.where, renamed)
         notes = filter_notes(reading.where, int(keep.sum()), len(keep))
         frame = frame[keep]
-    tidy = arrange(
+    return arranged(frame, renamed, reading, textual=raw.textual), notes
+
+
+def arranged(
+    frame: pd.DataFrame, renamed: dict[str, str], reading: Reading, *, textual: bool
+) -> pd.DataFrame:
+    """Bring rows into our columns, as the options say; see `bayesjudge.scores.columns.arrange`."""
+    return arrange(
         frame,
         renamed,
         judges=reading.judges,
         model_name=reading.model_name,
         judge_name=reading.judge_name,
-        textual=raw.textual,
+        textual=textual,
     )
-    return tidy, notes
 
 
 def _scores(
