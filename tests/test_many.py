@@ -96,6 +96,20 @@ class TestOnAnyExecutor:
         assert again["status"].tolist() == ["fitted"]
         assert bj.load(path).attrs["key"] == "t0"
 
+    def test_what_a_killed_writer_left_is_removed(self, tables, threads, tmp_path):
+        one = file_of(tmp_path, "t0").name
+        old, young, other = (
+            tmp_path / f".{name}.tmp" for name in (f"{one}.ab_1", f"{one}.cd_2", "mine.nc.ef_3")
+        )
+        for path in (old, young, other):
+            path.touch()
+        os.utime(old, (0, 0))
+        os.utime(other, (0, 0))
+        bj.fit_many(tables, tmp_path, executor=threads, **SHORT)
+        assert not old.exists()
+        assert young.exists()
+        assert other.exists()
+
     def test_one_that_fails_does_not_stop_the_rest(self, tables, threads, tmp_path):
         constant = frame_of(crossed(6, 2, 3)).assign(score=5.0)
         bad = {"bad": bj.read_scores(constant, scale=(0, 10)), **tables}

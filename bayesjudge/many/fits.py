@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 from bayesjudge.arguments import require_whole
+from bayesjudge.atomic import sweep
 from bayesjudge.errors import BayesJudgeError
 from bayesjudge.fitting import fit, require_settings
 from bayesjudge.many.requests import REQUEST, digest, file_of, seed_of, verdict_if_done
@@ -164,6 +165,7 @@ def fit_many(
         outcomes[outcome.key] = outcome
         if on_progress is not None:
             on_progress(outcome, sum(one is not None for one in outcomes.values()))
+    sweep(folder, {file_of(folder, key).name for key in outcomes})
     rows = [
         {
             "status": one.status,
