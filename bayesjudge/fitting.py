@@ -265,7 +265,5 @@ def require_settings(
         require_whole(name, value, least, error=FitError)
     if not 0 < prior_scale < np.inf:
         raise FitError(f"prior_scale = {prior_scale!r} must be above 0: 2 doubles all priors.")
-    if seed is not None:
-        require_whole("seed", seed, 0, error=FitError)
-    if seed is not None and seed >= 2**32:
+    if seed is not None and require_whole("seed", seed, 0, error=FitError) >= 2**32:
         raise FitError(f"seed = {seed!r} must lie between 0 and 4294967295.")

@@ -13,7 +13,7 @@ from bayesjudge.design.cells import Cells, cells_by_model
 from bayesjudge.design.details import ModelDesign, describe
 from bayesjudge.design.duplicates import near_duplicates
 from bayesjudge.design.estimable import require_noise
-from bayesjudge.design.identify import Structure
+from bayesjudge.design.identify import Structure, levels
 from bayesjudge.errors import DesignError
 from bayesjudge.scores import ScoreTable, require_table
 from bayesjudge.terms import TERMS, in_order, sum_name
@@ -128,9 +128,7 @@ def _without_noise(detail: ModelDesign, cells: Cells) -> str:
 
 def _row(detail: ModelDesign, cells: Cells) -> dict[str, object]:
     per_scenario = np.bincount(cells.generation_scenario, minlength=cells.n_scenarios)
-    # Sorted by generation and judge, a cell begins wherever the number changes.
-    cell = np.diff(cells.generation * cells.n_judges + cells.judge, prepend=-1)
-    per_cell = np.diff(np.flatnonzero(cell), append=len(cell))
+    per_cell = np.bincount(levels(cells, "generation:judge"))
     return {
         "scenarios": cells.n_scenarios,
         "generations": cells.n_generations,

@@ -20,7 +20,7 @@ import pandas as pd
 from bayesjudge.arguments import require_whole
 from bayesjudge.atomic import sweep
 from bayesjudge.errors import BayesJudgeError
-from bayesjudge.fitting import fit, require_settings
+from bayesjudge.fitting import TUNE, fit, require_settings
 from bayesjudge.many.requests import REQUEST, digest, file_of, seed_of, verdict_if_done
 from bayesjudge.scores import ScoreTable, require_table
 from bayesjudge.specs import read_spec
@@ -204,22 +204,18 @@ def _refuse(
     if workers is not None:
         require_whole("workers", workers, 1, error=BayesJudgeError)
     require_whole("seed", seed, 0, error=BayesJudgeError)
-    known = set(inspect.signature(fit).parameters) - {"scores", "on_stage", "progress", "seed"}
+    defaults = {name: one.default for name, one in inspect.signature(fit).parameters.items()}
+    known = set(defaults) - {"scores", "on_stage", "progress", "seed"}
     unknown = sorted(set(options) - known)
     if unknown:
         raise BayesJudgeError(
             f"{quoted(unknown)} is no option of fit. Options: {', '.join(sorted(known))}."
         )
-    spec = read_spec(options.get("model", "linear"))
-    require_settings(
-        options["engine"],
-        spec.family,
-        options.get("chains", 4),
-        options.get("draws", 1000),
-        options.get("tune") or 1,
-        options.get("prior_scale", 1.0),
-        seed,
-    )
+    asked = defaults | dict(options)
+    family = read_spec(asked["model"]).family
+    tune = TUNE[family] if asked["tune"] is None else asked["tune"]
+    numbers = (asked["chains"], asked["draws"], tune, asked["prior_scale"])
+    require_settings(asked["engine"], family, *numbers, seed)
 
 
 def _pair(item: object) -> tuple[Any, Any]:

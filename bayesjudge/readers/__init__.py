@@ -150,7 +150,7 @@ def _from_files(
         source = locate(source)
         kind = kind or recognise(source)
     if in_parts is False or not (in_parts or is_large(source, kind or "")):
-        return build(read_table(source, format=format), reading)
+        return build(read_table(source, format=kind), reading)
     if kind == "json":
         raise ScoreError(
             f"{source} is one JSON array, which can't be read in parts: save it with one object "

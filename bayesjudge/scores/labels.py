@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import defaultdict
@@ -35,6 +36,26 @@ def natural_key(label: str) -> tuple[tuple[str | int, ...], str]:
 def natural_order(labels: Iterable[str]) -> tuple[str, ...]:
     """Sort labels so that numbers inside them count as numbers."""
     return tuple(sorted(labels, key=natural_key))
+
+
+def joint_codes(
+    codes: Iterable[npt.NDArray[np.integer]], sizes: Sequence[int]
+) -> npt.NDArray[np.int64] | None:
+    """Return one number for each row's codes, in their order; None if 64 bits don't hold them.
+
+    Parameters
+    ----------
+    codes : iterable of int array, shape (rows,)
+        From 0, the first one counts most.
+    sizes : sequence of int
+        How many there are of each.
+    """
+    if math.prod(sizes) >= 1 << 62:
+        return None
+    joint: npt.NDArray[np.int64] = np.int64(0)  # type: ignore[assignment]
+    for each, size in zip(codes, sizes, strict=True):
+        joint = joint * np.int64(size) + each
+    return joint
 
 
 def text_codes(values: pd.Series) -> tuple[npt.NDArray[np.int64], list[str]]:

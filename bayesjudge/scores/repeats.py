@@ -10,6 +10,7 @@ import pandas as pd
 
 from bayesjudge.errors import ScoreError
 from bayesjudge.scores.columns import ALIASES, COLUMNS, FACETS
+from bayesjudge.scores.labels import joint_codes
 from bayesjudge.scores.missing import cell_name
 from bayesjudge.wording import counted
 
@@ -78,14 +79,13 @@ def settle_repeats(
 
 def _all_different(tidy: pd.DataFrame) -> bool:
     """Whether no two rows share all labels, which sorted numbers tell in a tenth of the time."""
-    key = np.zeros(len(tidy), dtype=np.int64)
-    size = 1
-    for facet in FACETS:
-        size *= len(tidy[facet].cat.categories)
-        if size >= 1 << 62:
-            return not tidy.duplicated(list(FACETS)).any()
-        key *= len(tidy[facet].cat.categories)
-        key += tidy[facet].cat.codes.to_numpy()
+    columns = [tidy[facet].cat for facet in FACETS]
+    key = joint_codes(
+        (column.codes.to_numpy() for column in columns),
+        [len(column.categories) for column in columns],
+    )
+    if key is None:
+        return not tidy.duplicated(list(FACETS)).any()
     steps = np.diff(key)
     if not (steps > 0).all():
         key.sort()

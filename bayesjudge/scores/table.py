@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import pandas as pd
 
 from bayesjudge.errors import ScoreError
 from bayesjudge.scores.columns import FACETS
-from bayesjudge.scores.labels import natural_key, natural_order
+from bayesjudge.scores.labels import joint_codes, natural_key, natural_order
 from bayesjudge.scores.where import filter_notes, rows_where
 from bayesjudge.wording import counted, did_you_mean, quoted
 
@@ -335,12 +334,9 @@ def encode(frame: pd.DataFrame) -> dict[str, Any]:
 
 def _order(keys: list[IntArray], score: FloatArray, sizes: list[int]) -> IntArray | None:
     """Return the order by all keys, then score; None where that is the order already."""
-    if math.prod(sizes) >= 1 << 62:
+    key = joint_codes(keys, sizes)
+    if key is None:
         return np.lexsort((score, *reversed(keys)))
-    key = np.zeros(len(score), dtype=np.int64)
-    for codes, size in zip(keys, sizes, strict=True):
-        key *= size
-        key += codes
     if (np.diff(key) > 0).all():
         return None
     return np.lexsort((score, key))
